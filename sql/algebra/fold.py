@@ -23,7 +23,7 @@ from sql.plan.logical import Plan
 
 
 class Membership(NamedTuple):
-    """The texts that tell if an event counts.
+    """The texts that decide if an event counts.
 
     counted, uncounted         a test of the event that comes; the statement that makes it fail
     left, left_counted, given  what is read of the event `y` that leaves;

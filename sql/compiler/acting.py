@@ -1,6 +1,6 @@
 """The text of a trigger: what an event does to a relation, collected before any of it is done.
 
-    work(rows, relation, forward, changed, events, now)     does it for each event, and tells `changed`
+    work(rows, relation, forward, changed, events, now)     does it for each event, and calls `changed`
                                                             the rows that came and those that were
                                                             there before
 
@@ -48,7 +48,7 @@ class Changed:
 
 
 Work = Callable[[Changed, Sequence[Any], int], None]
-"""Takes what is to be told of changes, the events and their instant."""
+"""Takes the changes to report, the events and their instant."""
 
 Forward = Callable[[str, Row], None]
 """Takes a row for another stream."""

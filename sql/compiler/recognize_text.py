@@ -2,7 +2,7 @@
 
     step(readings, number, e, recent)   the readings that go on with the row e,
                                         and those that are complete with it
-    tell(reading)                       the measures of a match
+    measure(reading)                    the measures of a match
 
 A reading is a tuple: the number of its first row, the place of its newest one,
 and for each variable `v_i` its row, or for one that takes several the newest of them behind those before it:
@@ -36,7 +36,7 @@ from sql.plan.recognize_plan import RecognizePlan, RowVariablePlan
 
 _NAMES = (
     "after bit complete covered covers e earlier ends first goes_on live number place reading readings "
-    "recent rows_of step tell took variable was x"
+    "measure recent rows_of step took variable was x"
 )
 _LOCALS = frozenset(_NAMES.split())
 """The names that the text uses itself: a function or a constant of the rule gets another name."""
@@ -78,7 +78,7 @@ class RecognizeText:
         }
         source = SourceWriter()
         self._write_step(source)
-        self._write_tell(source)
+        self._write_measures(source)
         self.code = Generated(source, self.names.bound)
 
     def _reads_variables(self, condition: Bound | None) -> bool:
@@ -166,9 +166,9 @@ class RecognizeText:
 
     # --- a match --------------------------------------------------------------------------------------------
 
-    def _write_tell(self, source: SourceWriter) -> None:
+    def _write_measures(self, source: SourceWriter) -> None:
         plan = self.plan
-        with source.block("def tell(reading):"):
+        with source.block("def measure(reading):"):
             source.line(f"first, place, {', '.join(self.places)} = reading")
             for place, name in self.lists.items():
                 source.line(f"{name} = rows_of({self.places[place]})")
@@ -210,7 +210,7 @@ class RecognizeCode:
             plan.pattern, {item.name: place for place, item in enumerate(plan.variables)}
         )
         self.code = RecognizeText(plan, program, around, is_held=self.is_held).code
-        self.tell: Callable[[Reading], dict[str, Any]] = self.code["tell"]
+        self.measure: Callable[[Reading], dict[str, Any]] = self.code["measure"]
         self.rules = Rules(program, self.code["step"], len(plan.variables), plan.previous)
         self.key = self.functions.key(plan.partition_by)
         self.most = around.options.max_recognize_attempts

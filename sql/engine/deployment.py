@@ -62,7 +62,7 @@ class Deployment:
             query.restore(state)
         elif plan.relations:
             query.fill()
-        self.host(env.name, query, streams_of(env.name, plan), plan.heard)
+        self.host(env.name, query, streams_of(env.name, plan), plan.pattern_streams)
         if plan.acts is not None:
             self._declare(env.name, query)
 
@@ -81,10 +81,12 @@ class Deployment:
             assert isinstance(query, AskedStatement)
             self.catalog.asked[acts.name] = query.table
 
-    def host(self, name: str, query: Running, streams: Iterable[str], heard: Container[str] = ()) -> None:
-        """Run something that behaves like a query. `heard`: the streams that its patterns read."""
+    def host(
+        self, name: str, query: Running, streams: Iterable[str], pattern_streams: Container[str] = ()
+    ) -> None:
+        """Run something that behaves like a query. `pattern_streams`: the streams that its patterns read."""
         self.remove(name)
-        self.roster.add(name, query, streams, heard)
+        self.roster.add(name, query, streams, pattern_streams)
         self.timers.schedule(name)
 
     def remove(self, name: str) -> None:
@@ -138,10 +140,10 @@ class Deployment:
             self.host(name, member, ())
         self.roster.members[name] = member
         for stream in member.reads:
-            self.roster.read(name, stream, is_heard=stream in plan.heard)
+            self.roster.read(name, stream, in_pattern=stream in plan.pattern_streams)
         for stream in member.streams:
             if not self._is_own(stream, host):
-                self.roster.read(host.name, stream, is_heard=True)
+                self.roster.read(host.name, stream, in_pattern=True)
         self._declare_relations(name, plan, host)
         if state is not None:
             if begins and state.get("context") is not None:

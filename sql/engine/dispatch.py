@@ -93,7 +93,7 @@ class Dispatch:
     def needs_no_instants(self, stream: str, rows: Sequence[Any]) -> bool:
         """True if all rules are in event time and none can report when these events of a stream arrived."""
         queries = self.roster.queries.values()
-        if not all(isinstance(query, EventTime) and not _hears_clock(query) for query in queries):
+        if not all(isinstance(query, EventTime) and not _reads_clock(query) for query in queries):
             return False
         if self.alters(stream):
             return False
@@ -206,7 +206,7 @@ class Dispatch:
             out[:] = joined(out, self.roster.members.keys())
 
 
-def _hears_clock(query: EventTime) -> bool:
+def _reads_clock(query: EventTime) -> bool:
     """True if a rule in event time reads the clock, or feeds other rules."""
     if query.plan.insert is not None or query.plan.context is not None:
         return True

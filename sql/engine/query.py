@@ -183,7 +183,7 @@ class RunningQuery:
         self.counts["errors"] += 1
         return Emission(self.name, at_ms, "error", [plain(row)], (), why)
 
-    def tell(self, row: object, why: object) -> None:
+    def report(self, row: object, why: object) -> None:
         """An event could not be evaluated: counted, and an emission of its own behind the rows."""
         self.errors.append(self.error_of(row, str(why), self.now_ms))
 
@@ -195,9 +195,9 @@ class RunningQuery:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Read the content, which changes nothing: its errors were reported when the events came."""
-        told, counted = len(self.errors), self.counts["errors"]
+        reported, counted = len(self.errors), self.counts["errors"]
         yield
-        del self.errors[told:]
+        del self.errors[reported:]
         self.counts["errors"] = counted
 
     # --- state ----------------------------------------------------------------------------------------------

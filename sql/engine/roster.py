@@ -56,8 +56,10 @@ class Roster:
         """By stream, made at the first event after rules have changed."""
         self._moves_rows: bool | None = None
 
-    def add(self, name: str, query: Running, streams: Iterable[str], heard: Container[str] = ()) -> None:
-        """A query starts to run; none of its name does. `heard`: the streams that its patterns read."""
+    def add(
+        self, name: str, query: Running, streams: Iterable[str], pattern_streams: Container[str] = ()
+    ) -> None:
+        """A query starts to run; none of its name does. Its patterns read the `pattern_streams`."""
         self.forget_indexes()
         self.queries[name] = query
         self.reads[name] = set()
@@ -66,7 +68,7 @@ class Roster:
         if reads_on_arrival(query.plan):
             self.arrival_readers.add(name)
         for stream in streams:
-            self.read(name, stream, is_heard=stream in heard)
+            self.read(name, stream, in_pattern=stream in pattern_streams)
 
     def replace(self, name: str, query: Running) -> None:
         """A query takes the place of another, with the streams and in the order of that one."""
@@ -85,9 +87,9 @@ class Roster:
                 if name in readers:
                     readers.remove(name)
 
-    def read(self, name: str, stream: str, *, is_heard: bool) -> None:
+    def read(self, name: str, stream: str, *, in_pattern: bool) -> None:
         """Make a query a reader of a stream, or a consumer of a named window, or both where a pattern is
-        beside other sources. `is_heard`: a pattern reads it."""
+        beside other sources. `in_pattern`: a pattern reads it."""
         plan = self.queries[name].plan
         acts = plan.acts
         if stream in self.catalog.asked and not isinstance(acts, AskedDeclaration):
@@ -101,9 +103,9 @@ class Roster:
         self.reads[name].add(stream)
         declares = isinstance(acts, WindowDeclaration) and acts.name == stream
         is_window = declares or (relation is not None and relation.kind == "window")
-        if is_heard or not is_window:
+        if in_pattern or not is_window:
             insort(self.readers.setdefault(stream, []), name, key=self.place)
-        if is_window and (not is_heard or stream in plan.relations):
+        if is_window and (not in_pattern or stream in plan.relations):
             insort(self.consumers.setdefault(stream, []), name, key=self.place)
 
     def place(self, name: str) -> tuple[int, int]:
@@ -171,9 +173,9 @@ class Roster:
 
         members = hosts[0].members.values()
         queries = [self.queries[name] for name in readers]
-        heard_alone = all(query is hosts[0] or query in members for query in queries)
+        are_alone = all(query is hosts[0] or query in members for query in queries)
         is_plain = all(member.inner.acts is None and not member.outranks for member in members)
-        return Lane(hosts[0], stream, self.on_defect) if heard_alone and is_plain else None
+        return Lane(hosts[0], stream, self.on_defect) if are_alone and is_plain else None
 
     def reconcile(self) -> None:
         """Events that the filter index kept away from a query count as come."""

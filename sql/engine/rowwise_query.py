@@ -92,10 +92,13 @@ class Rowwise(RunningQuery, Running):
 
     def fail(self, row: object, error: BaseException) -> None:
         """An event could not be evaluated: counted, and an emission of its own."""
-        at_ms, told = self.now_ms, self.errors
+        at_ms, errors = self.now_ms, self.errors
         if self.is_timed:
-            at_ms, told = time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone), self.out
-        told.append(self.error_of(row, str(self.functions.failure(error, self.code)), at_ms))
+            at_ms, errors = (
+                time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone),
+                self.out,
+            )
+        errors.append(self.error_of(row, str(self.functions.failure(error, self.code)), at_ms))
 
     # --- state ----------------------------------------------------------------------------------------------
 

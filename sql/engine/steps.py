@@ -75,7 +75,7 @@ class Steps(StepLoop):
         """Changes by consumer and named window that are not dispatched yet."""
         self.round: dict[Consumer, Changes] = {}
         """Those that are being dispatched, of consumers whose turn has not come."""
-        self.heard: dict[Consumer, None] = {}
+        self.listeners: dict[Consumer, None] = {}
         """The statements whose patterns take the row that is entering a named window."""
         self.later: tuple[Consumer, Changes] = (("", None), {})
         """The present consumer, and the changes that it gets after it has computed its rows."""
@@ -100,7 +100,7 @@ class Steps(StepLoop):
         """A row was inserted into a named window, or into that of a `partition`: statements `within` its
         context take the rows of their partition, others each row once."""
         for name in self.roster.readers_of(relation.name):
-            self.heard[name, partition if name in within else None] = None
+            self.listeners[name, partition if name in within else None] = None
 
     def unseen(
         self, statement: str, relation: str, partition: int | None = None
@@ -230,7 +230,7 @@ class Steps(StepLoop):
         """One row of the front queue enters its relation, as `update istream` leaves it; then patterns take
         it."""
         relation, row, statement = self.front.popleft()
-        self.heard.clear()
+        self.listeners.clear()
         try:
             entering = self.host.changed(relation.name, [row])
             for changed in entering:
@@ -238,9 +238,9 @@ class Steps(StepLoop):
         except DATA_ERRORS as error:
             out.append(Emission(statement, now_ms, "error", [dict(row)], (), str(error)))
             return
-        for changed in entering if self.heard else ():
+        for changed in entering if self.listeners else ():
             whole = {name: changed.get(name) for name in relation.columns}
-            readers = sorted(self.heard, key=self._turn)
+            readers = sorted(self.listeners, key=self._turn)
             out += self.host.give_entered(relation.name, whole, readers, now_ms)
 
     def _follow(self, out: list[Emission], now_ms: int) -> None:

@@ -308,7 +308,7 @@ def _cost(plan: Plan) -> str:
     if plan.joins:
         terms.append("matches of the join")
     if any(source.pattern is not None for source in plan.sources):
-        terms.append("partial matches that hear it")
+        terms.append("partial matches that wait for it")
     if plan.context is not None:
         terms += context_nodes.cost(plan.context, plan)
     samples = f"; per sample {_rows_of_a_sample(plan)}" if Extra.ROWS in besides else ""

@@ -253,7 +253,7 @@ class Plan(Record, dict=True):
         return [source.pattern for source in sources if source.pattern is not None]
 
     @property
-    def heard(self) -> frozenset[str]:
+    def pattern_streams(self) -> frozenset[str]:
         """The streams whose events its patterns take: of a named window these are rows inserted into it."""
         return frozenset(stream for pattern in self.patterns for stream in pattern.streams)
 

@@ -23,8 +23,8 @@ class RelationPlan(Record):
 
 def relations_of(plan: Plan) -> frozenset[str]:
     """The named windows and tables that a statement reads or writes."""
-    heard = {window for pattern in plan.patterns for window in pattern.windows}
-    return plan.relations | written_by(plan) | {ask.table for ask in plan.asks} | heard
+    listened = {window for pattern in plan.patterns for window in pattern.windows}
+    return plan.relations | written_by(plan) | {ask.table for ask in plan.asks} | listened
 
 
 def written_by(plan: Plan) -> frozenset[str]:

@@ -36,7 +36,7 @@ class Rows:
         """The matches that end with the row, the earliest first."""
         self.rows.append(row)
         last = len(self.rows) - 1
-        told: list[Reading] = []
+        completed: list[Reading] = []
         skipped = self.ended
         for first in range(self.ended + 1, len(self.rows)):
             readings = [
@@ -46,15 +46,15 @@ class Rows:
             ]
             found = list(dict.fromkeys(readings))
             if found and self.all_matches:
-                told += found
+                completed += found
             elif found and first > skipped:
-                told.append(found[0])
-            if found and (self.all_matches or told[-1] == found[0]):
+                completed.append(found[0])
+            if found and (self.all_matches or completed[-1] == found[0]):
                 skipped = max(
                     skipped, {"past last row": last, "to next row": first, "to current row": -1}[self.skip]
                 )
         self.ended = skipped
-        return told
+        return completed
 
     def _readings(self, pattern: RowPattern, before: Reading, first: int) -> Iterator[Reading]:
         """The readings that go on from one by this pattern, the preferred first."""

@@ -11,8 +11,9 @@
                  bodies              of the innermost: the statements, which `Bodies` starts, feeds and stops
 
 An `Arrival` is an event on its way. `Lifecycle.arrive` lets the outermost level act on it: partitions end,
-then start, and those that it belongs to become its targets. The `Bodies` hear of each start, first event and
-end at once (`sql.engine.context`). Time comes from one heap of deadlines, through `Lifecycle.fire`.
+then start, and those that it belongs to become its targets. The `Bodies` are called with each start,
+first event and end at once (`sql.engine.context`). Time comes from one heap of deadlines,
+through `Lifecycle.fire`.
 
     levels              from a plan to a life cycle: the kinds of levels
     context_conditions  what starts and ends partitions: events, patterns, crontabs, periods

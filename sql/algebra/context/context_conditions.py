@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.algebra.context.by_property import Sides
 from sql.algebra.context.end_atoms import compiled
-from sql.algebra.context.pattern_watch import PatternCondition, Tell
+from sql.algebra.context.pattern_watch import PatternCondition, Report
 from sql.algebra.event import Event
 from sql.algebra.pattern import PatternBuilder
 from sql.calendar.crontab import Crontab
@@ -80,14 +80,14 @@ Start = EventCondition | TimeCondition | PatternCondition | NowCondition
 
 
 class ConditionBuilder:
-    """Makes the conditions of one context. `tell` gets what a pattern could not evaluate."""
+    """Makes the conditions of one context. `report` gets what a pattern could not evaluate."""
 
-    def __init__(self, plan: ContextPlan, functions: FunctionSet, catalog: Catalog, tell: Tell) -> None:
+    def __init__(self, plan: ContextPlan, functions: FunctionSet, catalog: Catalog, report: Report) -> None:
         self.options = plan.options
         self.idle_ms = plan.idle_ms
         self.functions = functions
         self.catalog = catalog
-        self.tell = tell
+        self.report = report
         self.zone = plan.options.zone_info()
 
     def passes(self, condition: Bound | None) -> Any:
@@ -127,7 +127,7 @@ class ConditionBuilder:
         builder = PatternBuilder(pattern, functions, self.zone, self.options)
         atoms = compiled(pattern, functions, self.functions)
         return PatternCondition(
-            builder, self.tell, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive
+            builder, self.report, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive
         )
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:

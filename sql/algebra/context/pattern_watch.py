@@ -15,7 +15,7 @@ from sql.rows import as_dict, as_dicts
 Row = Sequence[Any]
 Match = tuple[Any, ...]
 
-Tell = Callable[[Any, BaseException, int], None]
+Report = Callable[[Any, BaseException, int], None]
 """Called for an error of evaluation: with the event,
 or None if the pattern goes on without the part that failed, and the instant."""
 
@@ -26,7 +26,7 @@ class PatternCondition:
     level that it may start.
 
     builder    makes the machines
-    tell       gets the errors of evaluation
+    report       gets the errors of evaluation
     functions  those of all machines, which read `clock` and, of the partition that is watched, `at_work`
     atoms      what an event must fulfil to matter, by stream
     tags       per tag: its name, the stream of its events,
@@ -36,7 +36,7 @@ class PatternCondition:
     """
 
     builder: PatternBuilder
-    tell: Tell
+    report: Report
     functions: FunctionSet
     clock: Context
     at_work: list[Any]
@@ -78,7 +78,7 @@ class PatternWatch:
     def start(self, now_ms: int) -> list[Match]:
         """Begin; the matches that are there at once."""
         self._begin(now_ms)
-        return self._told(self.pattern.start(now_ms), now_ms)
+        return self._reported(self.pattern.start(now_ms), now_ms)
 
     def enter(self, stream: str, row: object, now_ms: int) -> list[Match]:
         """The matches that an event completes. Raises DataError before anything has changed."""
@@ -87,12 +87,12 @@ class PatternWatch:
             found = self.pattern.enter(stream, row, now_ms)
         except DATA_ERRORS as error:
             raise self.point.functions.failure(error) from error
-        return self._told(found, now_ms)
+        return self._reported(found, now_ms)
 
     def advance(self, now_ms: int) -> list[Match]:
         """The matches that time completes."""
         self._begin(now_ms)
-        return self._told(self.pattern.advance(now_ms), now_ms)
+        return self._reported(self.pattern.advance(now_ms), now_ms)
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
         """Put a snapshot back into a pattern just made."""
@@ -103,10 +103,10 @@ class PatternWatch:
         self.point.clock.now_ms = now_ms
         self.point.at_work[:] = self.row
 
-    def _told(self, matches: list[Match], now_ms: int) -> list[Match]:
+    def _reported(self, matches: list[Match], now_ms: int) -> list[Match]:
         if self.pattern.has_failed:
             for error in self.pattern.failures():
-                self.point.tell(None, self.point.functions.failure(error), now_ms)
+                self.point.report(None, self.point.functions.failure(error), now_ms)
         return matches
 
 

@@ -9,7 +9,7 @@ tags bound so far) and reports to its parent
 A parent may `quit` an instance, which ends it without a report. Nothing else is exchanged, so each kind of
 node is one small class, and everything else (order, time, snapshots, bounds) is decided in one place:
 
-    an event ──► `listening`: the filters that it fits,  ──► hear ─┐
+    an event ──► `listening`: the filters that it fits,  ──► take ─┐
                  found by value, in order of their start           │
     time ──────► `machine`: the timers that are due,     ──► fire ─┤
                  in order of (due, start)                          ▼

@@ -26,7 +26,7 @@ class Filter(PatternInstance):
         level: int = self.node.step.consume
         return level
 
-    def hear(self, row: object) -> None:
+    def take(self, row: object) -> None:
         parent, node = self.parent, self.node
         if parent is None:
             return  # an earlier listener of the same event has ended this one

@@ -32,7 +32,7 @@ class Listener(Hashable, Protocol):
     def consume(self) -> int:
         """The level at which it takes an event from the other filters of its pattern."""
 
-    def hear(self, row: object) -> None:
+    def take(self, row: object) -> None:
         """An event that fits."""
 
 

@@ -1,7 +1,7 @@
 """The detection of patterns of two events, their plans for `pairs`, and the text of the loop over the events
 of one stream.
 
-    hear(pairs, rows, now, fail)    the matches of each event that completes some
+    push(pairs, rows, now, fail)    the matches of each event that completes some
 
 An event is tested as the second one of searches that wait (`found`), then as the first one of a new search,
 which waits for `wanted`.
@@ -15,7 +15,7 @@ from typing import Any
 from sql.algebra.pattern.filter_conditions import Parts, parts_of, true_of
 from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.machine import Length
-from sql.algebra.pattern.pairs import Hear, PairPlan
+from sql.algebra.pattern.pairs import PairLoop, PairPlan
 from sql.calendar.period import Period
 from sql.codegen.expression_code import Code
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -51,7 +51,7 @@ def pair_of(
     return PairPlan(
         _tags(first.tag, second.tag, len(plan.tags)),
         second,
-        {stream: text.hear(stream) for stream in plan.streams},
+        {stream: text.loop(stream) for stream in plan.streams},
         functions.wanted_key(parts.tags, parts.nulls),
         true_of(parts.left, functions),
         length,
@@ -104,7 +104,7 @@ def _tags(first: int | None, second: int | None, width: int) -> Callable[[Any, A
 
 # --- text ---------------------------------------------------------------------------------------------------
 
-_NAMES = "begin e end error fail found get hear now out pairs rows told wanted"
+_NAMES = "begin e end error fail found get matches now out pairs push rows wanted"
 _LOCALS = frozenset(_NAMES.split())
 
 
@@ -123,20 +123,20 @@ class PairText:
             "partition": functions.reader.partition,
         }
 
-    def hear(self, stream: str) -> Hear:
+    def loop(self, stream: str) -> PairLoop:
         """The loop over the events of a stream that has the first event, the second, or both."""
         source = SourceWriter()
-        with source.block("def hear(pairs, rows, now, fail):"):
+        with source.block("def push(pairs, rows, now, fail):"):
             source.line("get, begin, end = pairs.waiting.by_key.found.get, pairs.begin, pairs.end")
             source.line("out = []")
             with source.block("for e in rows:"):
                 with source.attempt("fail(e, error)", "continue"):
                     self._write_event(source, stream)
-                with source.block("if told:"):
-                    source.line("out.append(told)")
+                with source.block("if matches:"):
+                    source.line("out.append(matches)")
             source.line("return out")
-        hear: Hear = self.functions.generate(source)["hear"]
-        return hear
+        push: PairLoop = self.functions.generate(source)["push"]
+        return push
 
     def _loop(self, source: SourceWriter, row: int | None) -> LoopWriter:
         """A writer of expressions over the event, which they read as its own row or by a tag."""
@@ -162,9 +162,9 @@ class PairText:
             with source.block(f"if {begins}:", NOWHERE if first.condition is None else first.condition.span):
                 source.line("wanted = None")
                 self._write_key(self._loop(source, first.tag), parts.tags, "wanted", "{}")
-                source.line("told = begin(e, wanted, found, now)")
+                source.line("matches = begin(e, wanted, found, now)")
         with source.block("elif found is not None:" if is_first else "if found is not None:"):
-            source.line("told = end(e, found)")
+            source.line("matches = end(e, found)")
         with source.block("else:"):
             source.line("continue")
 

@@ -30,7 +30,7 @@ from sql.record import Record
 
 Fail = Callable[[Any, BaseException], None]
 
-Hear = Callable[["Pairs", Sequence[Any], int, Fail], list[list[Binding]]]
+PairLoop = Callable[["Pairs", Sequence[Any], int, Fail], list[list[Binding]]]
 """Leads events of one stream through the searches: the matches of each event that completes some. `fail` is
 called for events that cannot be evaluated; they change nothing. Compiled from the conditions."""
 
@@ -123,7 +123,7 @@ class PairPlan(Record):
     tags: Callable[[Any, Any], Binding]
     """The tags of two events, of which the second may be missing: None."""
     second: FilterPlan
-    hear: dict[str, Hear]
+    loops: dict[str, PairLoop]
     """By stream."""
     key: Callable[[None, Binding], Hashable]
     """The key a search waits for, of its tags; None: it waits for nothing."""
@@ -153,18 +153,18 @@ class Pairs:
 
     def enter(self, stream: str, row: object, now: int) -> list[Binding]:
         """An event arrives; the matches it completes. Raises a data error before anything has changed."""
-        out = self.plan.hear[stream](self, (row,), now, _raise)
+        out = self.plan.loops[stream](self, (row,), now, _raise)
         return out[0] if out else []
 
     def lot(self, stream: str, rows: Sequence[Any], now: int, fail: Fail) -> list[list[Binding]]:
         """`enter` for several events: the matches of each event that completes some. `fail` is
         called for data errors."""
-        return self.plan.hear[stream](self, rows, now, fail)
+        return self.plan.loops[stream](self, rows, now, fail)
 
     def begin(self, row: object, wanted: Hashable, found: Searches | None, now: int) -> list[Binding]:
         """An event begins a search that waits for a key, and may end those found; the matches."""
         waiting = self.waiting
-        heard = () if found is None else self._fitting(row, found)
+        fitting = () if found is None else self._fitting(row, found)
         # Without a key and a time it would wait for nothing, for ever.
         begins = wanted is not None or self.plan.length is not None
         if begins and waiting.live >= self.most:
@@ -173,11 +173,13 @@ class Pairs:
             oldest = waiting.oldest() if begins else None
             if oldest is not None:
                 waiting.end(oldest)
-        told = self._matched([search for search in heard if search.begun != ENDED], row) if heard else []
+        matches = (
+            self._matched([search for search in fitting if search.begun != ENDED], row) if fitting else []
+        )
         if begins:
             self.started += 1
             waiting.add(PairSearch(row, wanted, now))
-        return told
+        return matches
 
     def end(self, row: object, found: Searches) -> list[Binding]:
         """An event may be the second one of the searches found; the matches."""
@@ -185,30 +187,32 @@ class Pairs:
 
     def _fitting(self, row: object, found: Searches) -> Sequence[PairSearch]:
         """Those of the searches found that the rest of the second event's condition holds for."""
-        heard, rest, tags = items_of(found), self.plan.rest, self.tags
-        return heard if rest is None else [search for search in heard if rest(row, tags(search.row, None))]
+        fitting, rest, tags = items_of(found), self.plan.rest, self.tags
+        return (
+            fitting if rest is None else [search for search in fitting if rest(row, tags(search.row, None))]
+        )
 
     def _matched(self, searches: Sequence[PairSearch], second: object) -> list[Binding]:
         """Searches have their second event; the matches, unless it must not come (absence)."""
-        tags, told, is_match = self.tags, [], not self.plan.is_absence
+        tags, matches, is_match = self.tags, [], not self.plan.is_absence
         for search in searches:
             if is_match:
-                told.append(tags(search.row, second))
+                matches.append(tags(search.row, second))
             self.waiting.end(search)
-        self.matched += len(told)
-        return told
+        self.matched += len(matches)
+        return matches
 
     def advance(self, now: int) -> list[Binding]:
         """End the searches whose time is over by now."""
-        told: list[Binding] = []
+        matches: list[Binding] = []
         while (due := self.deadline()) is not None and due <= now:
             search = self.waiting.take_oldest()
             if self.plan.is_absence:
-                told.append(self.tags(search.row, None))
+                matches.append(self.tags(search.row, None))
             else:
                 self.expired += 1
-        self.matched += len(told)
-        return told
+        self.matched += len(matches)
+        return matches
 
     def deadline(self) -> int | None:
         """When `advance` has something to do next."""

@@ -52,11 +52,11 @@ class Pattern:
         program = self.program
         self.machine = Machine(program.zone, program.options, keeps_matched=program.plan.discard)
         self.consumes = any(node.step.consume for node in program.filters)
-        self.heard: dict[str, list[Listening]] = {}
+        self.by_stream: dict[str, list[Listening]] = {}
         """What listens, by stream."""
         for node in program.filters:
             listening = self.machine.listening[node] = Listening(node.tests)
-            self.heard.setdefault(node.step.stream, []).append(listening)
+            self.by_stream.setdefault(node.step.stream, []).append(listening)
         self.root: PatternInstance | None = None
         self.matches: list[Binding] = []
 
@@ -67,13 +67,13 @@ class Pattern:
         self.machine.now = now
         self.root = self.program.root.make(self, (None,) * len(self.program.plan.tags))
         self.root.start()
-        return self._told()
+        return self._take_matches()
 
     def enter(self, stream: str, row: object, now: int) -> list[Binding]:
         """An event arrives; what is due by `now` has been done. Raises a data error before
         anything has changed."""
         found: list[Listener] = []
-        for listening in self.heard.get(stream, ()):
+        for listening in self.by_stream.get(stream, ()):
             if listening.count and (listening.own is None or listening.own(row)):
                 found += listening.find(row)
         if not found:
@@ -85,8 +85,8 @@ class Pattern:
                 level = max(listener.consume for listener in found)
                 found = [listener for listener in found if listener.consume == level]
         for listener in found:
-            listener.hear(row)
-        return self._told() if self.matches else []
+            listener.take(row)
+        return self._take_matches() if self.matches else []
 
     def lot(
         self, stream: str, rows: Sequence[Any], now: int, fail: Callable[[Any, BaseException], None]
@@ -110,7 +110,7 @@ class Pattern:
         machine.now = now
         while (timed := machine.timers.take(now)) is not None:
             timed.fire()
-        return self._told()
+        return self._take_matches()
 
     def deadline(self) -> int | None:
         """When `advance` has something to do next."""
@@ -159,7 +159,7 @@ class Pattern:
         """The whole has ended for good."""
         self.root = None
 
-    def _told(self) -> list[Binding]:
+    def _take_matches(self) -> list[Binding]:
         """The matches since the last call, as the annotations of the pattern let them through."""
         matches, self.matches = self.matches, []
         self.machine.counts["matches"] += len(matches)

@@ -57,19 +57,21 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
                 self._add(row, found)
             except DATA_ERRORS as error:
                 fail(row[1], error)
-        told: list[Match] = []
+        completed: list[Match] = []
         for key, by_first in found.items():
             partition = self.partitions[key]
             before = len(partition)
-            told += self._told(partition, by_first) if self.interval is None else self._terminated(partition)
+            completed += (
+                self._completed(partition, by_first) if self.interval is None else self._terminated(partition)
+            )
             self._settle(key, partition, before)
         if self.plan.all_matches:
-            told.sort(key=attrgetter("last"))
-        return self._counted(told)
+            completed.sort(key=attrgetter("last"))
+        return self._counted(completed)
 
-    def _counted(self, told: list[Match]) -> list[Reading]:
-        self.counts["matches"] += len(told)
-        return [match.reading for match in told]
+    def _counted(self, completed: list[Match]) -> list[Reading]:
+        self.counts["matches"] += len(completed)
+        return [match.reading for match in completed]
 
     def _settle(self, key: Hashable, partition: HeldReadings, before: int) -> None:
         """Count the attempts of a partition again, and forget it where nothing can come of it.
@@ -107,11 +109,11 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         readings = partition.readings
         if may_begin:
             readings = [*readings, (number, *rules.begin)]
-        live, told = rules.step(readings, number, event, partition.recent)
+        live, completed = rules.step(readings, number, event, partition.recent)
         partition.readings = live if len(live) <= self.most else self._bounded(live)
         partition.recent = (event, *partition.recent)[: rules.depth]
         found: Found = {}
-        for reading in told:
+        for reading in completed:
             found.setdefault(reading[0], []).append(Match(number, reading))
         if self.interval is not None:
             self._wait(key, partition, number, at, found)
@@ -158,17 +160,17 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
 
     # --- matches --------------------------------------------------------------------------------------------
 
-    def _told(self, partition: HeldReadings, found: Found) -> list[Match]:
+    def _completed(self, partition: HeldReadings, found: Found) -> list[Match]:
         """The matches, the earliest attempt first, that skipping allows."""
-        told: list[Match] = []
+        completed: list[Match] = []
         skipped = -1
         for first in sorted(found):
             if first > skipped or self.plan.all_matches:
                 chosen = self._chosen(found[first])
-                told += chosen
+                completed += chosen
                 skipped = max(skipped, *(self._skipped(match) for match in chosen))
         partition.end(range(skipped + 1))
-        return told
+        return completed
 
     def _chosen(self, matches: list[Match]) -> list[Match]:
         """All, or of those that end last the preferred."""
@@ -234,14 +236,14 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
 
     def advance(self, now: int) -> list[Reading]:
         """End the attempts whose interval is over by now, in order of their ends."""
-        told: list[Match] = []
+        completed: list[Match] = []
         while (due := self.next_deadline()) is not None and due <= now:
             _, first, key = heappop(self.dues)
             partition = self.partitions[key]
             before = len(partition)
-            told += self._end(partition, first)
+            completed += self._end(partition, first)
             self._settle(key, partition, before)
-        return self._counted(told)
+        return self._counted(completed)
 
     def present(self, rows: Iterable[Row], fail: Fail) -> list[Reading]:
         """The matches in a content, read anew."""

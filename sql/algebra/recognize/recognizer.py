@@ -98,7 +98,7 @@ class Recognizer(RecognizerBase[Readings]):
                 before = partition.readings
                 may_begin = self.live < self.most
                 tried = [*before, (number, *begin)] if may_begin else before
-                live, told = step(tried, number, row, partition.recent)
+                live, completed = step(tried, number, row, partition.recent)
             except DATA_ERRORS as error:
                 fail(row, error)
                 continue
@@ -106,9 +106,9 @@ class Recognizer(RecognizerBase[Readings]):
                 self.counts["attempts_dropped"] += 1
             if depth:
                 partition.recent = (row,) if depth == 1 else (row, *partition.recent[: depth - 1])
-            if told:
-                live, told = self._chosen(live, told)
-                out.append((row, told))
+            if completed:
+                live, completed = self._chosen(live, completed)
+                out.append((row, completed))
             if len(live) != len(before) or not live:
                 self._settle(key, partition, len(live) - len(before), live)
             else:
@@ -116,21 +116,21 @@ class Recognizer(RecognizerBase[Readings]):
         self.number = number
         return out
 
-    def _chosen(self, live: list[Reading], told: list[Reading]) -> tuple[list[Reading], list[Reading]]:
+    def _chosen(self, live: list[Reading], completed: list[Reading]) -> tuple[list[Reading], list[Reading]]:
         """The attempts that go on after a row that completes matches, and the matches:
         of each attempt the preferred, unless all are wanted."""
         if not self.plan.all_matches:
             preferred: dict[int, Reading] = {}
-            for reading in told:
+            for reading in completed:
                 preferred.setdefault(reading[0], reading)
-            told = list(preferred.values())
-        self.counts["matches"] += len(told)
+            completed = list(preferred.values())
+        self.counts["matches"] += len(completed)
         if self.plan.skip == "past last row":
-            return [], told
+            return [], completed
         if self.plan.skip == "to current row":
-            return live, told
-        skipped = max(reading[0] for reading in told)
-        return [reading for reading in live if reading[0] > skipped], told
+            return live, completed
+        skipped = max(reading[0] for reading in completed)
+        return [reading for reading in live if reading[0] > skipped], completed
 
     def _settle(self, key: Hashable, partition: Readings, more: int, live: list[Reading]) -> None:
         """Count the readings again, drop what is over the bound, and forget a partition of which nothing
@@ -155,8 +155,8 @@ class Recognizer(RecognizerBase[Readings]):
 
     def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int, fail: Fail) -> list[Reading]:
         """Rows come; none ever leaves."""
-        told = self.lot([row for _, row, _ in inserted], fail)
-        return [reading for _, found in told for reading in found]
+        completed = self.lot([row for _, row, _ in inserted], fail)
+        return [reading for _, found in completed for reading in found]
 
     def next_deadline(self) -> int | None:
         """Time completes no match."""

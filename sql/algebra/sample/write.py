@@ -65,7 +65,7 @@ def _write_enter(source: SourceWriter, made: SampleParts, index: int, condition:
 
 def write_each(source: SourceWriter, made: SampleParts) -> None:
     """Write `enter_each`, the loop over the events of several rules that are alike, each with the core of its
-    rule. The family knows the next deadline, and gives an event that fails to its rule only."""
+    rule. The family keeps the next deadline, and gives an event that fails to its rule only."""
     loop = _loop(source, made)
     with loop.block(f"def enter_each(family, cores, rows, {'instants' if made.is_timed else 'at'}):"):
         if made.is_timed:

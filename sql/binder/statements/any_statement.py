@@ -88,20 +88,20 @@ def _triggered(
 ) -> Plan:
     """The plan of what acts at each event of a trigger; it reads the streams of its subqueries too."""
     assert acts.trigger is not None
-    heard = [*acts.trigger.streams, *(name for part in acts.subqueries for name in part.plan.reads)]
+    streams = [*acts.trigger.streams, *(name for part in acts.subqueries for name in part.plan.reads)]
     return replace(
-        _plan(statement, binder.site, acts, heard),
+        _plan(statement, binder.site, acts, streams),
         subqueries=acts.subqueries,
         relations=acts.relations if isinstance(acts, TriggerPlan) else frozenset(),
         asks=binder.asks,
     )
 
 
-def _plan(statement: ast.Statement, site: Site, acts: Acts | Declaration, heard: Iterable[str]) -> Plan:
+def _plan(statement: ast.Statement, site: Site, acts: Acts | Declaration, streams: Iterable[str]) -> Plan:
     """The plan under which the engine runs a statement that is no query."""
     problems = Problems()
     context = None
-    reads: Reads = dict.fromkeys(heard)
+    reads: Reads = dict.fromkeys(streams)
     sources = tuple(SourcePlan(name, name) for name in reads)
     if statement.context is not None:
         context = context_named(site.catalog, statement.context, problems, statement.span)

@@ -283,9 +283,9 @@ def bind_choice(statement: ast.OnSelect, site: Site) -> Plan:
     _check_selector(problems, statement.select)
     plan = SelectBinder(select, site).bind()
     site.raise_if_any()
-    heard = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
-    heard |= set() if plan.context is None else set(plan.context.reads)
-    reads = {name: columns for name, columns in plan.reads.items() if name in heard}
+    streams = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
+    streams |= set() if plan.context is None else set(plan.context.reads)
+    reads = {name: columns for name, columns in plan.reads.items() if name in streams}
     found = tuple(problems.found)
     return replace(plan, reads=reads, warnings=found, acts=ChoicePlan(plan, True, statement.delete))
 

@@ -60,9 +60,9 @@ def _report(
 ) -> None:
     """The window's own checks of its parameters."""
     for finding in entry.check(plan):
-        tell = problems.warn if finding.is_warning else problems.error
+        report = problems.warn if finding.is_warning else problems.error
         span = window.args[entry.names.index(finding.parameter)].span
-        tell(finding.code, finding.text, span, finding.hint)
+        report(finding.code, finding.text, span, finding.hint)
 
 
 def _group_arguments(

@@ -60,7 +60,7 @@ class Member(RunningQuery, Running):
         self.reads = streams_of(plan)
         """The streams and relations that it reads itself."""
         self.streams = frozenset(
-            name for name in self.reads if name in plan.heard or name not in catalog.relations
+            name for name in self.reads if name in plan.pattern_streams or name not in catalog.relations
         )
         """Those of them whose events it takes, also where these are the rows of a named window."""
         self.waiting: list[Any] = []

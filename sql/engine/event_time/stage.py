@@ -114,7 +114,7 @@ class EventTimeStage:
 
     def is_stamped(self, stream: str, rows: Sequence[Any]) -> bool:
         """True if each event bears a whole number as its time stamp, so that none is refused.
-        The report of a refused one tells when it arrived."""
+        The report of a refused one has the time of its arrival."""
         return self._whole_stamps(stream, rows) is not None
 
     def _whole_stamps(self, stream: str, rows: Sequence[Any]) -> list[int] | None:

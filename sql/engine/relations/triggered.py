@@ -76,14 +76,14 @@ class Triggered(PostingStatement, Generic[C]):
         self.code = code
         self.catalog = env.catalog
         self.context, self.functions, self.passes = code.context, code.functions, code.passes
-        self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
+        self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.report)
         self.seat = Seat(code, env, self.subqueries.answers)
         self.source = code.source
         self.looked: bool | None = None
         self.matches: Matches | None = None
         if code.pattern is not None:
             self.seat.take(env.now_ms)
-            self.matches = Matches(code.pattern, env.now_ms, is_heard=env.partition is not None)
+            self.matches = Matches(code.pattern, env.now_ms, uses_first=env.partition is not None)
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what its functions read is this instance's."""

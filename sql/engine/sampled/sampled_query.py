@@ -281,7 +281,7 @@ class SampledQuery(RunningQuery, Running):
 
 
 class SampleOutput:
-    """The owner of the core of `query`, which tells it what is shown and what fails."""
+    """The owner of the core of `query`, which calls it with what is shown and what fails."""
 
     def __init__(self, query: SampledQuery) -> None:
         code = query.of_plan

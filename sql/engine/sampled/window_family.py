@@ -14,7 +14,7 @@ from sql.engine.families import At, Family, Kin
 from sql.engine.indexable import without_first_condition
 from sql.engine.sampled.sampled_query import SampledQuery
 
-UNTOLD_MAX = 10_000
+UNCOUNTED_MAX = 10_000
 """After so many events rules with windows are given their number."""
 
 
@@ -38,17 +38,17 @@ class WindowFamily(Family[SampledQuery, Core]):
         super().__init__()
         self.enter = code["enter_each"]
         self.is_timed = is_timed
-        self.untold = 0
+        self.uncounted = 0
         """The number of events that the rules have not counted yet."""
         self.last_ms: dict[Core, int] = {}
         """The instant of the newest of them."""
-        self.told: Counter[str] = Counter()
+        self.counted: Counter[str] = Counter()
         """By rule the events that it has counted since the last reconciling."""
         self.batch: dict[Core, None] = {}
         """The cores whose events have come together."""
-        self.stirred: set[Core] = set()
+        self.touched: set[Core] = set()
         """Cores of the batch that may have emitted rows."""
-        self.woken: set[Core] = set()
+        self.moved: set[Core] = set()
 
     def given_for(self, query: SampledQuery) -> Core:
         return query.core
@@ -59,14 +59,14 @@ class WindowFamily(Family[SampledQuery, Core]):
             at = (at,) * len(given)
         self.last_ms.update(dict.fromkeys(given, at) if isinstance(at, int) else zip(given, at, strict=True))
         self.enter(self, given, rows, at)
-        self.woken.update([core for core in self.batch if core.has_moved])
-        if self.stirred:
-            for core in sorted(self.stirred, key=list(self.queries).index):
+        self.moved.update([core for core in self.batch if core.has_moved])
+        if self.touched:
+            for core in sorted(self.touched, key=list(self.queries).index):
                 out += self.queries[core].take()
-            self.stirred.clear()
-        self.untold += len(given)
-        if self.untold >= UNTOLD_MAX:
-            self._tell()
+            self.touched.clear()
+        self.uncounted += len(given)
+        if self.uncounted >= UNCOUNTED_MAX:
+            self._count()
 
     # --- what the loop calls --------------------------------------------------------------------------------
 
@@ -79,35 +79,35 @@ class WindowFamily(Family[SampledQuery, Core]):
         for core in self.batch:
             if core.instances.due_ms <= at_ms:
                 core.step(at_ms)
-                self.stirred.add(core)
+                self.touched.add(core)
         return self.earliest()
 
     def again(self, core: Core, row: object, at_ms: int) -> None:
         """An event has failed: its rule's own code does it again, and reports it."""
         core.enter((row,), (at_ms,) if self.is_timed else at_ms)
-        self.stirred.add(core)
+        self.touched.add(core)
 
     # --- counts for the rules -------------------------------------------------------------------------------
 
     def take_woken(self) -> list[str]:
-        names = [self.queries[core].name for core in self.woken]
-        for core in self.woken:
+        names = [self.queries[core].name for core in self.moved]
+        for core in self.moved:
             core.has_moved = False
-        self.woken.clear()
+        self.moved.clear()
         return names
 
-    def _tell(self) -> None:
+    def _count(self) -> None:
         """Give the rules the number of events that have come, so that their contents fold them in time."""
         for core, count in self.met.items():
             query = self.queries[core]
             query.now_ms = max(query.now_ms, self.last_ms[core])
-            self.told[query.name] += count
+            self.counted[query.name] += count
             core.content.note_came(count, core.parts)
         self.met.clear()
         self.last_ms.clear()
-        self.untold = 0
+        self.uncounted = 0
 
     def reconcile(self) -> dict[str, int]:
-        self._tell()
-        told, self.told = self.told, Counter()
-        return told
+        self._count()
+        counted, self.counted = self.counted, Counter()
+        return counted

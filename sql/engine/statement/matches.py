@@ -22,15 +22,15 @@ class Matches:
     """The pattern of one source, started at `now_ms`.
     The statement begins its work before the pattern does."""
 
-    def __init__(self, code: PatternCode, now_ms: int, *, is_heard: bool) -> None:
-        """`is_heard`: matches that are true at the start are used, as in a context partition."""
+    def __init__(self, code: PatternCode, now_ms: int, *, uses_first: bool) -> None:
+        """`uses_first`: matches that are true at the start are used, as in a context partition."""
         self.plan = code.plan
         self.streams = code.streams
         self.is_by_name = code.source.matches_by_name
         self.functions = code.functions
         self.pattern = code.pattern()
         first = self.pattern.start(now_ms)
-        self.first = first if is_heard else []
+        self.first = first if uses_first else []
         """Matches that are true at once in a partition; they are processed when time next moves."""
         self.began_ms = now_ms
 
@@ -108,10 +108,10 @@ def show_matches(
     """The loop of a statement whose rows are the matches of a pattern, for the events of one stream."""
 
     def fail(row: object, error: BaseException) -> None:
-        statement.tell(row, matches.functions.failure(error))
+        statement.report(row, matches.functions.failure(error))
 
     for found in matches.pattern.lot(stream, rows, now_ms, fail):
         show_each(statement, found, now_ms)
     if matches.has_failed:
         for why in matches.failures():
-            statement.tell(None, why)
+            statement.report(None, why)

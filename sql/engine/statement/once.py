@@ -44,7 +44,7 @@ class Once(RunningQuery, Running):
         super().__init__(env.name, code.plan, env.now_ms)
         self.code = code
         self.catalog = env.catalog
-        self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
+        self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.report)
         self.seat = Seat(code, env, self.subqueries.answers)
         self.context, self.functions = code.context, code.functions
         self.at_end: CountedCondition | None = None

@@ -26,7 +26,7 @@ class Recognized:
 
     def fail(self, row: object, error: BaseException) -> None:
         """A row could not be evaluated."""
-        self.statement.tell(row, self.code.functions.failure(error, self.code.code))
+        self.statement.report(row, self.code.functions.failure(error, self.code.code))
 
     def change(self, delta: Delta) -> Delta:
         """The matches that a change of the window completes, as events."""
@@ -51,10 +51,10 @@ class Recognized:
 
     def rows(self, matches: Iterable[Reading], newest: object = None) -> list[dict[str, Any]]:
         """The measures of matches that the row `newest` completes."""
-        tell, out = self.code.tell, []
+        measure, out = self.code.measure, []
         for match in matches:
             try:
-                out.append(tell(match))
+                out.append(measure(match))
             except DATA_ERRORS as error:
                 self.fail(newest, error)
         return out

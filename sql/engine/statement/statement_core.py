@@ -117,7 +117,7 @@ class StatementCore(RunningQuery, Running):
         """An event could not be evaluated."""
         if self.analytic is not None:
             self.analytic.drop(row)
-        self.tell(shown(row), self.program.functions.failure(error, self.code))
+        self.report(shown(row), self.program.functions.failure(error, self.code))
 
     @abstractmethod
     def present(self) -> list[dict[str, Any]]:

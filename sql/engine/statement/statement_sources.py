@@ -39,15 +39,15 @@ class Sources:
         self.subqueries: Subqueries | None = None
         if plan.subqueries:
             settings = program.subqueries, program.warnings, statement.env
-            self.subqueries = Subqueries(*settings, run, statement.tell)
+            self.subqueries = Subqueries(*settings, run, statement.report)
         self.windows = statement.windows
         self.joined = statement.joined
         self.starts_anew = self.joined is not None and bool(self.joined.drivers)
         """True if aggregates begin anew with each change: what each event of a
         unidirectional stream finds."""
-        is_heard = statement.env.partition is not None
+        uses_first = statement.env.partition is not None
         self.matches = {
-            index: Matches(code, statement.start_ms, is_heard=is_heard)
+            index: Matches(code, statement.start_ms, uses_first=uses_first)
             for index, code in program.patterns.items()
         }
         """The patterns among the sources, by their place."""
@@ -108,7 +108,7 @@ class Sources:
         try:
             return self.matches[index].enter(stream, row, now_ms)
         except DATA_ERRORS as error:
-            self.statement.tell(row, self.matches[index].functions.failure(error))
+            self.statement.report(row, self.matches[index].functions.failure(error))
             return ()
 
     def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> Iterator[Change]:
@@ -125,7 +125,7 @@ class Sources:
                 if event is not None:
                     yield from self.changes({index: self._admitted(index, event, now_ms)})
         for failure in matches.failures():
-            self.statement.tell(None, failure)
+            self.statement.report(None, failure)
 
     # --- relations ------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ Run = Callable[[Program, Environment], StatementCore]
 Take = Callable[[Any, int], None]
 """Takes an event that arrives, and the instant."""
 
-Tell = Callable[[Any, str], None]
+Report = Callable[[Any, str], None]
 """Called with an event that a subquery could not evaluate, and the reason."""
 
 
@@ -44,13 +44,13 @@ SubqueryState = tuple[int, list[Any], Saved, list[int], Saved]
 class Correlated:
     """A subquery whose condition or values read the event around it."""
 
-    def __init__(self, code: CorrelatedCode, env: Environment, run: Run, tell: Tell) -> None:
+    def __init__(self, code: CorrelatedCode, env: Environment, run: Run, report: Report) -> None:
         plan = self.plan = code.part.plan
         self.code = code
-        self.tell = tell
+        self.report = report
         source = plan.sources[0]
         self.seq = 0
-        self.inner = Subqueries(code.subqueries, code.warnings, env, run, tell)
+        self.inner = Subqueries(code.subqueries, code.warnings, env, run, report)
         self.rows = store_of(source, code, env)
         self.window: Any = Pass()
         if source.relation is None:
@@ -68,7 +68,7 @@ class Correlated:
 
     def fail(self, row: object, error: BaseException) -> None:
         """A window could not evaluate an event."""
-        self.tell(row, str(self.code.functions.failure(error)))
+        self.report(row, str(self.code.functions.failure(error)))
 
     @staticmethod
     def _failed(row: object, error: BaseException) -> None:
@@ -149,9 +149,9 @@ class Correlated:
 class Alone:
     """A subquery that reads nothing of the event around it: a query of its own."""
 
-    def __init__(self, code: AloneCode, env: Environment, run: Run, tell: Tell) -> None:
+    def __init__(self, code: AloneCode, env: Environment, run: Run, report: Report) -> None:
         self.plan = code.part.plan
-        self.tell = tell
+        self.report = report
         self.query = run(code.program, env)
         self.value: Callable[[Any], Any] | None = None
         if code.program.text.has_value:
@@ -202,7 +202,7 @@ class Alone:
     def _note(self, emissions: list[Emission]) -> None:
         for each in emissions:
             if each.kind == "error":
-                self.tell(each.inserted[0], each.error or "")
+                self.report(each.inserted[0], each.error or "")
             elif self.shows_each:
                 self.shown = each.inserted
 
@@ -249,15 +249,15 @@ class Subqueries:
     """All subqueries of a statement; `answers[i]` is the value of subquery i for an event."""
 
     def __init__(
-        self, codes: Sequence[SubqueryCode], warnings: Warnings, env: Environment, run: Run, tell: Tell
+        self, codes: Sequence[SubqueryCode], warnings: Warnings, env: Environment, run: Run, report: Report
     ) -> None:
-        """`env`: that of the statement around them. `tell` is called for events that a subquery could not
+        """`env`: that of the statement around them. `report` is called for events that a subquery could not
         evaluate."""
         self.warnings = warnings
         self.queries: list[Correlated | Alone] = [
-            Correlated(code, env, run, tell)
+            Correlated(code, env, run, report)
             if isinstance(code, CorrelatedCode)
-            else Alone(code, env, run, tell)
+            else Alone(code, env, run, report)
             for code in codes
         ]
         self.by_stream: dict[str, tuple[Take, ...]] = {}

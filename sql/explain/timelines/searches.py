@@ -16,7 +16,7 @@ class Searches:
     def __init__(self, matches: Matches) -> None:
         self.matches = matches
         self.lines: dict[int, Line] = {}
-        self.told = 0
+        self.counted = 0
         self.live = 0
 
     def line(self, plan: Plan, stream: str, row: Row, at_ms: int) -> Line:
@@ -48,9 +48,9 @@ class Searches:
                 line.remark = ""
         if arrived in self.lines and not self.lines[arrived].stays:
             self.lines[arrived].remark = self._effect(len(found))
-        self.told, self.live = self.matches.counters()["matches"], len(found)
+        self.counted, self.live = self.matches.counters()["matches"], len(found)
 
     def _effect(self, live: int) -> str:
-        if self.matches.counters()["matches"] > self.told:
+        if self.matches.counters()["matches"] > self.counted:
             return "completes a match"
         return "ends a search" if live < self.live else "fits nothing"
