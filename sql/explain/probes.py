@@ -107,7 +107,8 @@ def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
         return None
     is_only = len(plan.sources) == 1
     parts = [("FILTER", part) for part in conjuncts(source.filter)]
-    if is_only and _is_of_an_event(plan.where):
+    reads_earlier = is_only and not source.keeps and source.filter is None
+    if is_only and _is_of_an_event(plan.where, reads_earlier=reads_earlier):
         parts += [("WHERE", part) for part in conjuncts(plan.where)]
     own = [(clause, with_sources(part, {at: 0})) for clause, part in parts if "hit" not in slot_kinds(part)]
     keys = [(text, with_sources(key, {at: 0})) for text, key in _keys(plan) if is_only]
@@ -120,6 +121,7 @@ def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
         items,
         plan.options,
         analytics=plan.analytics if is_only else (),
+        prevs=plan.prevs if reads_earlier else (),
         **_event_time(plan, source.stream, own),
         reads={source.stream: plan.reads.get(source.stream)},
         relations=plan.relations,
@@ -140,9 +142,13 @@ def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> 
     return {"timestamp": column, "timestamps": own}
 
 
-def _is_of_an_event(bound: Bound | None) -> bool:
-    """True if an expression needs only the event and the state of analytic functions."""
-    return slot_kinds(bound) <= {"analytic", "meta", "event_time", "variable", "hit", "subquery", "context"}
+_OF_AN_EVENT = {"analytic", "meta", "event_time", "variable", "hit", "subquery", "context"}
+
+
+def _is_of_an_event(bound: Bound | None, *, reads_earlier: bool = False) -> bool:
+    """True if an expression needs only the event and the state of analytic functions, or, where all events of
+    the stream are there, earlier ones."""
+    return slot_kinds(bound) <= (_OF_AN_EVENT | {"prev"} if reads_earlier else _OF_AN_EVENT)
 
 
 def _of_pairs(plan: Plan) -> Probe:

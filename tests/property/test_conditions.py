@@ -21,7 +21,7 @@ FILES = sorted(FOLDER.glob("*/*.scenario"))
 
 def is_told_by(plan: Plan, probe: Probe) -> bool:
     """True if the rows of the probe whose conditions hold are just those of the rule: nothing else drops any,
-    and none acts on several rows of a relation."""
+    none acts on several rows of a relation, and no relation refuses any."""
     limits = (
         plan.output
         or plan.limit
@@ -30,6 +30,7 @@ def is_told_by(plan: Plan, probe: Probe) -> bool:
         or plan.spreads
         or plan.numberings
         or plan.hits
+        or plan.insert
     )
     if limits or plan.acts or plan.subqueries or plan.options.emit_empty or plan.selector != "istream":
         return False
