@@ -90,7 +90,7 @@ class Redeliveries:
         return messages
 
     def _note_plain(self, messages: Sequence[Message]) -> None:
-        """As `note`, without a step for each message: all are of QoS 1, and none is retained."""
+        """Do the work of `note` for messages of QoS 1 of which none is retained, without a step for each."""
         topics, payloads, tokens, _ = zip(*messages, strict=True)
         ids = map(and_, tokens, repeat(0xFFFF))
         self._known.update(zip(ids, map(zlib.crc32, payloads, map(_topic_sum, topics)), strict=True))

@@ -95,11 +95,11 @@ class ConditionBuilder:
         return None if condition is None else self.functions.true(condition)
 
     def start(self, plan: StartPlan) -> Start:
-        """What starts partitions."""
+        """The condition that starts partitions."""
         return NowCondition() if isinstance(plan, NowPlan) else self._condition(plan)
 
     def end(self, plan: EndPlan | None) -> End:
-        """What ends them; None where nothing does but the end of what is around."""
+        """The condition that ends them; None where they end with the partition around them only."""
         return None if plan is None else self._condition(plan)
 
     def event(self, plan: EventPointPlan) -> EventCondition:

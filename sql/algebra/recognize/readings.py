@@ -67,7 +67,7 @@ class Readings:
         self.recent = rules.nothing
 
     def __len__(self) -> int:
-        """How much of the recognizer's bound it takes."""
+        """The number of its readings, which counts towards the recognizer's bound."""
         return len(self.readings)
 
     def pack(self, packer: ReadingPacker) -> list[Any]:

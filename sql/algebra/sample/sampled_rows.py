@@ -150,7 +150,7 @@ class SampledRows:
 
 
 def reads_of(having: Bound | None) -> tuple[bool, tuple[int, ...]]:
-    """Whether HAVING reads columns, and the aggregates that it reads."""
+    """True if HAVING reads columns; the keys of the aggregates that it reads."""
     nodes = [] if having is None else list(having.walk())
     aggregates = {node.key for node in nodes if isinstance(node, Slot) and node.kind == "aggregate"}
     return any(isinstance(node, Read) for node in nodes), tuple(sorted(aggregates))

@@ -36,7 +36,7 @@ B = TypeVar("B", bound=Bucket)
 
 
 def found_in(by_key: dict[Hashable, B], keys: Sequence[Hashable]) -> Sequence[B | None]:
-    """What each key has, or None.
+    """The rows of each key, or None.
 
     Mostly all keys have something: `itemgetter` then finds it in the shortest loop there is, in which the
     processor waits for the memory of several keys at once.

@@ -23,7 +23,7 @@ End = Callable[[Member, Sequence[Cell], int], list[Emission]]
 
 
 class EventQueue:
-    """What waits, and what has been emitted (`out`)."""
+    """The events and ends that wait, in order, and the emissions so far (`out`)."""
 
     def __init__(self, members: Mapping[str, Member], clock: Context, give: Give, end: End) -> None:
         self.members = members
