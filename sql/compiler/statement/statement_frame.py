@@ -83,11 +83,7 @@ class StatementFrame:
         policy = written if isinstance(written, Policy) else None
         self.keeps_values = isinstance(written, Queue | Gated) and written.keeps_values
         """True if windows keep what events contribute, in the place of events."""
-        if self.is_driven and plan.into_table is not None and not plan.joins:
-            places = self.catalog.relations[plan.into_table.table].places
-            self.fold: Fold = RowFold(plan, [places[column] for column in plan.into_table.columns])
-        else:
-            self.fold = Fold(plan, removal, keeps_values=self.keeps_values)
+        self.fold = self._fold(removal)
         self.names = self._names(answers)
         is_called = self.has_window and policy is None
         self.in_loop = self.is_driven and not (is_called or self.where_reads_beside)
@@ -106,6 +102,14 @@ class StatementFrame:
         self.in_place = is_single and not self.reads_beside
         """True if an arriving event gives at most one row, which is made where the event stands, as an
         emission."""
+
+    def _fold(self, removal: Removal) -> Fold:
+        """The fold of the events that count: into groups, or into the rows of a table."""
+        plan = self.plan
+        if self.is_driven and plan.into_table is not None and not plan.joins:
+            places = self.catalog.relations[plan.into_table.table].places
+            return RowFold(plan, [places[column] for column in plan.into_table.columns])
+        return Fold(plan, removal, keeps_values=self.keeps_values)
 
     def _kept(self) -> frozenset[int]:
         if self.is_driven_join and self.use != "observed":
