@@ -24,8 +24,8 @@ from edge.journal.frame import compressor, encode
 from edge.journal.reader import SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SUFFIX, segments
 from edge.journal.record import Record, Topics, pack
 
-FRAME_BYTES = 200_000
-"""A frame ends when its messages take so much memory: it holds up the loop for a millisecond."""
+FRAME_BYTES = 50_000
+"""A frame ends when its messages take so much memory: making it holds up the loop for half a millisecond."""
 
 NAMED_BYTES = 50_000
 """Topics are named anew after so many bytes: behind a damaged frame, messages whose topics it named cannot be
