@@ -24,6 +24,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from sinks import lossless_json
 from sql.algebra.row_blocks import Block, RowBlocks
 
@@ -240,23 +242,14 @@ def read_parts(path: Path) -> Parts:
     found = lossless_json.decode(zlib.decompress(body))
     if data.startswith(_MAGIC_WITHOUT_BLOCKS):
         found = found, [], ""
-    texts, blocks, key = found
-    return Parts(
-        {name: _placed(pages) for name, pages in texts.items()},
-        [[StoredBlock(mark, size, _placed(pages)) for mark, size, pages in rows] for rows in blocks],
-        key,
-    )
-
-
-def _placed(pages: Iterable[Sequence[Any]]) -> list[Page]:
-    return [Page(*page) for page in pages]
+    return msgspec.convert(found, Parts)
 
 
 def _summary(data: bytes) -> Summary:
     magic, head = _head(data)
     if magic == _MAGIC_WHOLE:
         raise ValueError("it has no pages")
-    return Summary(*lossless_json.decode(head))
+    return msgspec.convert(lossless_json.decode(head), Summary)
 
 
 def read(path: Path) -> dict[str, Any]:

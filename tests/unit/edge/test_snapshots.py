@@ -201,3 +201,14 @@ def test_a_snapshot_takes_over_only_blocks_that_nothing_has_written(tmp_path: Pa
         assert lossless_json.encode(snapshot.state["tables"]) == lossless_json.encode(whole), step
     known = pages.reusable(sorted(tmp_path.glob("*.snapshot"), reverse=True))
     assert len(known.blocks) > 150, "most blocks are taken over"
+
+
+@pytest.mark.parametrize("magic", [b"penstkS1", b"penstkS2", b"penstkS4"])
+def test_a_snapshot_with_the_mark_of_another_format_is_unreadable(tmp_path: Path, magic: bytes) -> None:
+    # One flipped bit turns S3 into S2, and the checksums do not cover the mark.
+    path = tmp_path / "1.snapshot"
+    index, stored = pages.encode({"rules": {"r": {"n": 1}}}, 1, pages.NOTHING, "run")
+    path.write_bytes(magic + index[len(magic) :])
+    pages.pages_path(tmp_path, 1).write_bytes(stored)
+    with pytest.raises(ValueError):
+        pages.read(path)
