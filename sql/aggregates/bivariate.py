@@ -1,6 +1,6 @@
 """Statistics of two values: the weighted average, and the derived-value windows linest, correl, weighted_avg.
 
-The windows' statistics add and remove values and name their properties; they are no SQL functions.
+The result of a window's statistic is its properties by name; these are no SQL functions.
 Here an undefined property is NaN, not NULL. Values and pairs with a NULL in them do not count.
 Sums are exact: nothing cancels, and an empty window is empty.
 """
@@ -22,12 +22,8 @@ from sql.aggregates.structures.exact import (
     root,
     to_float,
 )
-from sql.aggregates.wrap import Remaining
 from sql.functions.definition import Parameter
 from sql.types import Plain, Type
-
-_NOWHERE = Remaining(0, 0)
-
 
 Pair = tuple[float | None, float | None]
 """What the statistics of two values take; NULL in it is left out."""
@@ -36,7 +32,7 @@ RegressionState = tuple[MomentsState, MomentsState, Plain, int]
 """The moments of x and of y, the sum of their products."""
 
 
-class Regression:
+class Regression(Accumulator):
     """linest(x, y): the least-squares line through pairs of values, and the statistics of both."""
 
     __slots__ = ("products", "x", "y")
@@ -48,12 +44,10 @@ class Regression:
         self.y = Moments()
         self.products = Power()
 
-    def add(self, value: Pair) -> None:
-        """Add a pair (x, y); DataError if one is no number."""
+    def add(self, value: Pair, event: EventView) -> None:
         self._take(value, 1)
 
-    def remove(self, value: Pair) -> None:
-        """Remove a pair."""
+    def remove(self, value: Pair, event: EventView) -> None:
         self._take(value, -1)
 
     def _take(self, value: Pair, by: int) -> None:
@@ -104,7 +98,7 @@ class Regression:
         magnitude = root(product * product << (x_shift + y_shift), x * y << (2 * shift))
         return -magnitude if product < 0 else magnitude
 
-    def properties(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The current statistic by property name."""
         return {
             "slope": self.slope(),
@@ -128,7 +122,7 @@ class Regression:
     def snapshot(self) -> RegressionState:
         return self.x.state(), self.y.state(), *self.products.state()
 
-    def restore(self, state: RegressionState) -> None:
+    def restore(self, state: RegressionState, events: Callable[[int], EventView]) -> None:
         self.x.restore(state[0])
         self.y.restore(state[1])
         self.products = Power.restored(state[2:])
@@ -152,7 +146,7 @@ class PairCorrelation(Regression):
 
     name = "correl"
 
-    def properties(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The current statistic by property name."""
         return {"correlation": self.correlation()}
 
@@ -202,7 +196,7 @@ class WeightedAverage(Accumulator):
         self.products.add(x_numerator * numerator * by, x_shift + shift)
         self.weights.add(numerator * by, shift)
 
-    def result(self) -> float | None:
+    def result(self) -> Any:
         return self.average() if self.count else None
 
     def average(self) -> float:
@@ -227,31 +221,14 @@ class WeightedAverage(Accumulator):
         self.products, self.weights = map(Power.restored, sums)
 
 
-class WeightedMean:
+class WeightedMean(WeightedAverage):
     """weighted_avg(x, w): the average of x weighted by w."""
 
-    __slots__ = ("sums",)
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.sums = WeightedAverage()
-
-    def add(self, value: Pair) -> None:
-        """Add a pair (x, w); DataError if one is no number."""
-        self.sums.add(value, _NOWHERE)
-
-    def remove(self, value: Pair) -> None:
-        """Remove a pair."""
-        self.sums.remove(value, _NOWHERE)
-
-    def properties(self) -> dict[str, Any]:
+    def result(self) -> Any:
         """The current statistic by property name."""
-        return {"average": self.sums.average()}
-
-    def snapshot(self) -> WeightedState:
-        return self.sums.snapshot()
-
-    def restore(self, state: WeightedState) -> None:
-        self.sums.restore(state, lambda seq: _NOWHERE)
+        return {"average": self.average()}
 
 
 register(

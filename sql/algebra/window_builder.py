@@ -19,13 +19,12 @@ from sql.algebra.gate.triggers import Trigger
 from sql.algebra.key import Key, Reclaim
 from sql.algebra.meet import allow_gaps, meet
 from sql.algebra.operator import Chain, Current, LastRow, Operator, Pass
-from sql.algebra.retain.by_key import LatestPerKey
+from sql.algebra.retain.by_key import LatestOf, LatestPerKey
 from sql.algebra.retain.data_clock import check_stamp
 from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
 from sql.algebra.retain.queues import READ_NO_EVENT, Lifetime, Queue
-from sql.algebra.retain.unique_lots import LatestOf
 from sql.algebra.union import Union
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
@@ -48,7 +47,7 @@ from sql.plan.clauses import (
     key_names,
 )
 from sql.plan.options import RuleOptions
-from sql.rows import Shape, as_dict, as_dicts
+from sql.rows import Shape, as_dict
 
 PER_KEY = ("length", "lastevent", "keepall", "time")
 """Windows that groupwin has in the loop."""
@@ -244,21 +243,14 @@ class WindowBuilder:
             for name, function in extras:
                 if name is not None:
                     row[name] = None if event is None else function(event)
-                elif isinstance(event, Event) and isinstance(event.row, tuple):
-                    row |= self._tags(event.row)
+                elif event is not None and isinstance(event.row, tuple):
+                    assert self.source.pattern is not None
+                    row |= self.source.pattern.by_name(event.row)
                 elif event is not None:
                     row |= {column: item for column, item in as_dict(event.row).items() if column != "$meta"}
             return row
 
         return Derived(statistic, value, extra_columns, owner, key_columns, plan.name == "size")
-
-    def _tags(self, match: tuple[Any, ...]) -> dict[str, Any]:
-        """A match as columns: its tags with their events."""
-        assert self.source.pattern is not None
-        return {
-            tag.name: None if value is None else as_dicts(value) if tag.is_list else as_dict(value)
-            for tag, value in zip(self.source.pattern.tags, match, strict=True)
-        }
 
     # --- stream queries -------------------------------------------------------------------------------------
 

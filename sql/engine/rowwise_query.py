@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from sql.algebra.derived.analytic import AnalyticStage
+from sql.algebra.derived.analytic import analytic_stage
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.rowwise_text import Pour, RowwiseText
@@ -37,9 +37,7 @@ class Rowwise(RunningQuery, Running):
         self.warnings = Warnings()
         self.is_timed = plan.timestamp is not None
         self.functions = FunctionSet(env.catalog, self.context, self.warnings, shape=shape, text=plan.text)
-        self.analytic: AnalyticStage | None = None
-        if plan.analytics:
-            self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
+        self.analytic = analytic_stage(plan, self.functions)
         self.text = RowwiseText(plan, env.catalog, shape, self.functions, self.analytic)
         self.code = self.text.push(env.name, self.fail)
         self.events = self.code["push"]

@@ -6,11 +6,13 @@ reads its own event as source `OWN`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound, Const
 from sql.record import Record
+from sql.rows import as_dict, as_dicts
 from sql.syntax import ColumnType, CronField
 from sql.types import Type
 
@@ -192,3 +194,10 @@ class PatternPlan(Record):
     def streams(self) -> tuple[str, ...]:
         """The streams it reads, each once, in order of appearance."""
         return tuple(dict.fromkeys(step.stream for step in self.root.walk() if isinstance(step, FilterPlan)))
+
+    def by_name(self, match: Sequence[Any]) -> dict[str, Any]:
+        """A match as columns: its tags with their events."""
+        return {
+            tag.name: None if value is None else as_dicts(value) if tag.is_list else as_dict(value)
+            for tag, value in zip(self.tags, match, strict=True)
+        }

@@ -10,7 +10,6 @@ from sql.algebra.context.end_atoms import Atom
 from sql.algebra.pattern import Pattern, PatternBuilder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.functions.definition import Context
-from sql.rows import as_dict, as_dicts
 
 Row = Sequence[Any]
 Match = tuple[Any, ...]
@@ -47,13 +46,13 @@ class PatternCondition:
 
     def keep(self, match: Match, values: list[Any]) -> None:
         """Put the events of a match among the partition's values."""
-        found = [_shown(value) for value in match]
+        found = self.builder.plan.by_name(match)
         if self.place is not None:
-            values[self.place] = {tag: value for (tag, _, _), value in zip(self.tags, found, strict=True)}
+            values[self.place] = found
             return
-        for (_, _, place), value in zip(self.tags, found, strict=True):
+        for tag, _, place in self.tags:
             if place is not None:
-                values[place] = value
+                values[place] = found[tag]
 
     def counted(self, match: Match) -> Iterator[tuple[str, Any]]:
         """The stream and row of each event that counts in the partition it starts, in
@@ -108,9 +107,3 @@ class PatternWatch:
             for error in self.pattern.failures():
                 self.point.report(None, self.point.functions.failure(error), now_ms)
         return matches
-
-
-def _shown(value: object) -> Any:
-    if value is None:
-        return None
-    return as_dicts(value) if isinstance(value, list) else as_dict(value)

@@ -19,6 +19,7 @@ from sql.algebra.event_store import pack_key, unpack_key
 from sql.codegen.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan.bound import AnalyticCall
+from sql.plan.logical import Plan
 from sql.rows import WholeRow
 from sql.types import Plain, Value, describe, key_of, less
 
@@ -241,6 +242,11 @@ class Partitions(dict[Hashable, AnalyticState]):
             remedy = "raise maxGroups (maxKeys of the stream) or partition coarser"
             raise DataError(f"more than {self.keys_max} partitions; {remedy}")
         super().__setitem__(key, state)
+
+
+def analytic_stage(plan: Plan, functions: FunctionSet) -> AnalyticStage | None:
+    """The analytic functions of a plan; None where it has none."""
+    return AnalyticStage(plan.analytics, functions, plan.options.max_groups) if plan.analytics else None
 
 
 class AnalyticStage:

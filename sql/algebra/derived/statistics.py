@@ -10,25 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypedDict
 
+from sql.aggregates.base import Accumulator, EventView
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Row
-from sql.types import Plain, Saved, Value
+from sql.types import Plain, Saved
 
 
-class Statistic(Protocol):
-    """The computation of a derived window: values in, named properties out."""
-
-    def add(self, value: Value) -> None: ...
-    def remove(self, value: Value) -> None: ...
-    def properties(self) -> Row: ...
-    def snapshot(self) -> Saved: ...
-    def restore(self, state: Saved) -> None: ...
-
-
-class Size:
+class Size(Accumulator):
     """The number of events."""
 
     __slots__ = ("count",)
@@ -36,19 +27,19 @@ class Size:
     def __init__(self) -> None:
         self.count = 0
 
-    def add(self, value: object) -> None:
+    def add(self, value: object, event: EventView) -> None:
         self.count += 1
 
-    def remove(self, value: object) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         self.count -= 1
 
-    def properties(self) -> Row:
+    def result(self) -> Row:
         return {"size": self.count}
 
     def snapshot(self) -> int:
         return self.count
 
-    def restore(self, state: int) -> None:
+    def restore(self, state: int, events: Callable[[int], EventView]) -> None:
         self.count = state
 
 
@@ -86,6 +77,7 @@ class Derived(Operator):
     An event whose value the statistic refuses is reported when it comes and counts nowhere, so nothing of it
     is taken out when it leaves.
 
+    statistic  an accumulator whose result is the row
     value   the argument(s) of the statistic for an event
     extras  the extra columns for an event; for None their names with NULL
     owner   the statement around it
@@ -95,7 +87,7 @@ class Derived(Operator):
 
     def __init__(
         self,
-        statistic: Statistic,
+        statistic: Accumulator,
         value: Callable[[Event], Any],
         extras: Callable[[Event | None], Row],
         owner: Owner,
@@ -108,7 +100,7 @@ class Derived(Operator):
         self.owner = owner
         self.key = key
         self.changes_only = changes_only
-        self.last: Row = {**key, **statistic.properties(), **extras(None)}
+        self.last: Row = {**key, **statistic.result(), **extras(None)}
         self.current: Event | None = None
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
@@ -116,7 +108,7 @@ class Derived(Operator):
         left = [event for event in delta.removed if self._taken_out(event)]
         if not (came or left) and (delta.inserted or delta.removed):
             return []
-        properties = self.statistic.properties()
+        properties = self.statistic.result()
         if self.changes_only and all(self.last[name] == value for name, value in properties.items()):
             return []
         row = {**self.last, **properties}
@@ -132,7 +124,7 @@ class Derived(Operator):
         taken = []
         for event in events:
             try:
-                self.statistic.add(self.value(event))
+                self.statistic.add(self.value(event), event)
             except DATA_ERRORS as error:
                 self.owner.fail(event.row, error)
             else:
@@ -142,7 +134,7 @@ class Derived(Operator):
     def _taken_out(self, event: Event) -> bool:
         """Take a leaving event out; False for one that was refused as it came."""
         try:
-            self.statistic.remove(self.value(event))
+            self.statistic.remove(self.value(event), event)
         except DATA_ERRORS:
             return False
         return True
@@ -161,6 +153,6 @@ class Derived(Operator):
         return {"statistic": self.statistic.snapshot(), "last": encode(self.last), "current": current}
 
     def restore(self, state: DerivedState, find: FindEvent) -> None:
-        self.statistic.restore(state["statistic"])
+        self.statistic.restore(state["statistic"], find)
         self.last = decode(state["last"])
         self.current = None if state["current"] is None else find(state["current"])

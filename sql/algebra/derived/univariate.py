@@ -12,7 +12,7 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Removal
 from sql.aggregates.inline import AVG, COUNT, UNIT, UNIT_SHIFT, Inline
-from sql.aggregates.moments import Moments, MomentsState, OfMoments
+from sql.aggregates.moments import Moments, OfMoments
 from sql.aggregates.rare import RareMoments
 from sql.aggregates.structures.exact import Power, to_float
 from sql.aggregates.sums import Sum, count_with, together
@@ -32,42 +32,17 @@ COLUMNS: dict[str, Callable[[Moments], Any]] = {
 }
 
 
-class Univariate:
+class Univariate(OfMoments):
     """The columns of `uni` together, over values that come and go."""
 
-    __slots__ = ("moments",)
+    __slots__ = ()
+    name = "uni"
 
-    def __init__(self) -> None:
-        self.moments = Moments()
-
-    def add(self, value: float | None) -> None:
-        """Add a value; DataError if it is no number."""
-        if value is not None:
-            self.moments.take(value, 1, "uni")
-
-    def remove(self, value: float | None) -> None:
-        """Remove a value."""
-        if value is not None:
-            self.moments.take(value, -1, "uni")
-
-    def properties(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The current statistic by property name."""
         moments = self.moments
-        variance, deviation, population = moments.spreads()
-        return {
-            "datapoints": moments.count,
-            "total": moments.total(),
-            "average": moments.mean(),
-            "variance": variance,
-            "stddev": deviation,
-            "stddevpa": population,
-        }
-
-    def snapshot(self) -> MomentsState:
-        return self.moments.state()
-
-    def restore(self, state: MomentsState) -> None:
-        self.moments.restore(state)
+        found = (moments.count, moments.total(), moments.mean(), *moments.spreads())
+        return dict(zip(COLUMNS, found, strict=True))
 
 
 class UnivariateColumn(OfMoments):

@@ -23,11 +23,10 @@ from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import (
     After,
     Always,
-    AtCrontab,
+    AtInstants,
     CountedCondition,
     Counters,
     EveryEvents,
-    EveryPeriod,
     Never,
     OutputTrigger,
     WhenExpression,
@@ -84,15 +83,16 @@ class LimitBuilder:
     def _condition(self, output: OutputPlan) -> OutputTrigger:
         functions = self.functions
         if output.every is not None:
-            every = output.every
-            return EveryPeriod(lambda: period(every, functions), self.zone)
+            every, zone = output.every, self.zone
+            return AtInstants(lambda now, origin: period(every, functions).next_after(now, origin, zone))
         if output.every_events is not None:
             count = output.every_events
             return EveryEvents(lambda: size(count, functions))
         if output.at:
             from sql.calendar.crontab import Crontab
 
-            return AtCrontab(Crontab.parse([field.text for field in output.at], self.zone))
+            crontab = Crontab.parse([field.text for field in output.at], self.zone)
+            return AtInstants(lambda now, origin: crontab.next_after(now))
         if output.when is not None:
             return WhenExpression(self._met(output.when, output.then_set))
         return Always() if output.terminated is None else Never()

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from sql.calendar.period import Period
 from sql.emission import Update
 from sql.types import Saved
-
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    from sql.calendar.crontab import Crontab
 
 
 class OutputTrigger:
@@ -46,38 +39,38 @@ class OutputTrigger:
         return None
 
 
-class EveryPeriod(OutputTrigger):
-    """A grid from the first update; then every grid point, also without anything to say."""
+class AtInstants(OutputTrigger):
+    """The instants of a period or a crontab, from the first update on; at each of them, also without anything
+    to say."""
 
     defers = True
 
-    def __init__(self, period: Callable[[], Period], zone: ZoneInfo) -> None:
-        self.period = period
-        self.zone = zone
+    def __init__(self, next_ms: Callable[[int, int], int]) -> None:
+        """`next_ms`: the first instant after one; those of a period count from the second."""
+        self.next_ms = next_ms
         self.origin_ms: int | None = None
         self.due_ms: int | None = None
 
     def on_update(self, update: Update, now: int) -> bool:
         if self.origin_ms is None:
-            self.origin_ms = now
-            self.due_ms = self.period().next_after(now, now, self.zone)
+            self.origin_ms, self.due_ms = now, self.next_ms(now, now)
         return False
 
     def deadline(self) -> int | None:
         return self.due_ms
 
     def advance(self, now: int) -> bool:
-        if self.due_ms is None or self.due_ms > now:
+        if self.origin_ms is None or self.due_ms is None or self.due_ms > now:
             return False
-        assert self.origin_ms is not None
-        self.due_ms = self.period().next_after(now, self.origin_ms, self.zone)
+        self.due_ms = self.next_ms(now, self.origin_ms)
         return True
 
     def snapshot(self) -> tuple[int | None, int | None]:
         return self.origin_ms, self.due_ms
 
-    def restore(self, state: tuple[int | None, int | None]) -> None:
-        self.origin_ms, self.due_ms = state
+    def restore(self, state: Saved) -> None:
+        # Of a crontab earlier versions stored the next instant alone.
+        self.origin_ms, self.due_ms = (state, state) if isinstance(state, int | None) else state
 
 
 class EveryEvents(OutputTrigger):
@@ -100,36 +93,6 @@ class EveryEvents(OutputTrigger):
 
     def restore(self, state: tuple[int, int]) -> None:
         self.inserted, self.removed = state
-
-
-class AtCrontab(OutputTrigger):
-    """A crontab, from the first update; then at each of its instants, also without anything to say."""
-
-    defers = True
-
-    def __init__(self, crontab: Crontab) -> None:
-        self.crontab = crontab
-        self.due_ms: int | None = None
-
-    def on_update(self, update: Update, now: int) -> bool:
-        if self.due_ms is None:
-            self.due_ms = self.crontab.next_after(now)
-        return False
-
-    def deadline(self) -> int | None:
-        return self.due_ms
-
-    def advance(self, now: int) -> bool:
-        if self.due_ms is None or self.due_ms > now:
-            return False
-        self.due_ms = self.crontab.next_after(now)
-        return True
-
-    def snapshot(self) -> int | None:
-        return self.due_ms
-
-    def restore(self, state: int | None) -> None:
-        self.due_ms = state
 
 
 class Counters:

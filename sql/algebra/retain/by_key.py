@@ -1,4 +1,5 @@
-"""Retention by key: the newest per key (unique), the first per key (firstunique)."""
+"""Retention by key: the newest per key (unique), the first per key (firstunique), and the newest per key of
+what a queue holds (`with unique k` of stream queries)."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound
+from sql.types import Saved
 
 
 class OnePerKey(Policy):
@@ -92,3 +94,71 @@ class FirstPerKey(OnePerKey):
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
         source.line(f"{self.window}[{self.unique}] = x")
+
+
+class LatestOf(Policy):
+    """A queue of which only the newest item per key counts."""
+
+    departure = Removal.ANY
+
+    def __init__(self, line: Policy, latest: LatestPerKey) -> None:
+        self.line = line
+        self.latest = latest
+        self.latest.window = "visible"
+        self.has_timers = line.has_timers
+
+    @property
+    def needs_event(self) -> bool:
+        return self.line.needs_event
+
+    def insert(self, event: Event, now: int) -> list[Event]:
+        left = self._visible(self.line.insert(event, now))
+        return left + self.latest.insert(event, now)
+
+    def _visible(self, left: Iterable[Event]) -> list[Event]:
+        """Those of the items that leave the queue that counted; they count no more."""
+        return [event for event in left if self.latest.discard(event)]
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        self.line.write_load(source, f"{place}.line")
+        self.latest.write_load(source, f"{place}.latest")
+        source.line(f"hide = {place}.latest.discard")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        self.latest.write_prepare(loop)
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        def evicted() -> None:
+            with source.block("if hide(y):"):
+                leave()
+
+        self.line.write_enter(source, evicted)  # what it lets go is older than what the event hides
+        self.latest.write_enter(source, leave)
+
+    def next_deadline(self) -> int | None:
+        return self.line.next_deadline()
+
+    def expire(self, now: int) -> list[Event]:
+        return self._visible(self.line.expire(now))
+
+    def discard(self, event: Event) -> bool:
+        return self.line.discard(event) and self.latest.discard(event)
+
+    def content(self) -> Iterable[Event]:
+        return self.latest.content()
+
+    def held(self) -> Iterable[Event]:
+        return self.line.content()
+
+    def sight(self, event: Event) -> Sight:
+        return self.line.sight(event)
+
+    def is_blank(self) -> bool:
+        return self.line.is_blank()
+
+    def snapshot(self) -> tuple[Saved, list[int]]:
+        return self.line.snapshot(), self.latest.snapshot()
+
+    def restore(self, state: tuple[Saved, list[int]], find: FindEvent) -> None:
+        self.line.restore(state[0], find)
+        self.latest.restore(state[1], find)

@@ -1,4 +1,4 @@
-"""The parts of a sampled plan: its window, its content, and the conditions of each source.
+"""The parts of a sampled plan, and their choice: its window, its content, the conditions of each source.
 
 window     leaves            groups                          rows      joined, or WHERE with hits
 tumbling   at once           folded                          rows      events
@@ -13,6 +13,7 @@ sliding    one by one        running                         rows      events
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -20,7 +21,6 @@ from sql.algebra.sample.content import Content, Entries, JoinedSample, SampleRow
 from sql.algebra.sample.folding.folded import Folded, Judged
 from sql.algebra.sample.folding.panes import Panes, is_merged
 from sql.algebra.sample.instance import Tap
-from sql.algebra.sample.parts import SampleParts
 from sql.algebra.sample.running import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.windows.group_entry import group_window, leaves_at_once
@@ -28,7 +28,7 @@ from sql.algebra.sample.windows.sliding import Sliding
 from sql.algebra.sample.windows.window import Setting, Window
 from sql.calendar.zones import is_utc
 from sql.codegen.functions import FunctionSet
-from sql.codegen.hits import HitCounters
+from sql.codegen.hits import HitCounters, Hits
 from sql.plan.bound import AggregateCall, Bound, Op, Read, Slot, conjuncts, sources_read
 from sql.plan.clauses import GroupWindowPlan
 from sql.plan.logical import Plan
@@ -36,6 +36,48 @@ from sql.types import Type
 
 QUARTER_MS = 900_000
 """Zones are set back and forth at quarters of an hour, so ends that divide those lie on one even grid."""
+
+
+@dataclass(slots=True)
+class SampleParts:
+    """The parts of a sampled plan."""
+
+    plan: Plan
+    functions: FunctionSet
+    """The writer of the expressions in the text."""
+    window: Window
+    content: Content
+    shown: Content | None
+    """The content that one sample takes the rows into, where each is evaluated from the beginning."""
+    entries: Entries
+    filters: list[Bound | None]
+    """FILTER, for each source of FROM."""
+    met_where: Hits | None
+    is_timed: bool
+    tap: Tap | None = None
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """The slots of an instance of the window, with their first values as Python text."""
+        return {**self.window.slots, **self.content.slots}
+
+    @property
+    def locals(self) -> dict[str, str]:
+        """The locals of a loop over one instance: names, and what they stand for."""
+        return {**self.window.locals, **self.content.locals}
+
+    def per_event(self) -> Iterator[Bound]:
+        """The expressions that are evaluated for each event."""
+        plan = self.plan
+        window = self.window.plan
+        for condition in (*self.filters, plan.where, window.begin, window.emit, window.when):
+            if condition is not None:
+                yield condition
+        yield from (*plan.group_by, *window.partition_by)
+        for call in plan.aggregates:
+            yield from call.args
+            if call.filter is not None:
+                yield call.filter
 
 
 def is_grouped(plan: Plan) -> bool:
@@ -58,26 +100,23 @@ def compose(
 
     `is_timed`: events come with an instant each.
     """
-    assert plan.window is not None
+    window = plan.window
+    assert window is not None
     entries = Entries(len(plan.analytics) if _shows_analytics(plan) else 0, make_row)
     is_fresh = bool(plan.joins) or "WHERE" in hits.by_clause or plan.judges_windows
-    content = _content(
-        plan,
-        plan.window,
-        entries,
-        zone,
-        make_row,
-        at_once=is_fresh or leaves_at_once(plan.window),
-        singly=tap is not None,
-    )
+    at_once = leaves_at_once(window)
+    content = _content(plan, window, entries, zone, at_once=is_fresh or at_once, singly=tap is not None)
     shown = content if is_fresh else None
     if is_fresh:
-        content = JoinedSample(Entries(len(plan.analytics), make_row), leaves=not leaves_at_once(plan.window))
+        content = JoinedSample(Entries(len(plan.analytics), make_row), leaves=not at_once)
     content.tap = tap
-    window = _window(plan, plan.window, content, hits, zone, is_timed=is_timed)
-    if isinstance(window, Sliding) and tap is None:
-        window.row = inline_row(plan, content, functions, is_timed=is_timed)
-    return SampleParts(plan, functions, window, content, shown, entries, _filters(plan),
+    shows_empty = plan.options.emit_empty and not window.partition_by
+    empty_max = plan.options.max_empty_windows if shows_empty else None
+    setting = Setting(window, content, zone, empty_max, hits.by_clause.get("WHEN"), is_timed)
+    made = group_window(window.kind).make(setting)
+    if isinstance(made, Sliding) and tap is None:
+        made.row = inline_row(plan, content, functions, is_timed=is_timed)
+    return SampleParts(plan, functions, made, content, shown, entries, _filters(plan),
                        hits.by_clause.get("WHERE"), is_timed, tap)  # fmt: skip
 
 
@@ -94,18 +133,11 @@ def _shows_analytics(plan: Plan) -> bool:
 
 
 def _content(
-    plan: Plan,
-    window: GroupWindowPlan,
-    entries: Entries,
-    zone: ZoneInfo,
-    make_row: Callable[[dict[str, Any]], Any],
-    *,
-    at_once: bool,
-    singly: bool,
+    plan: Plan, window: GroupWindowPlan, entries: Entries, zone: ZoneInfo, *, at_once: bool, singly: bool
 ) -> Content:
     if not is_grouped(plan):
         return SampleRows(entries, leaves=not at_once)
-    empty = _empty_row(plan, make_row) if plan.options.emit_empty and not plan.group_by else None
+    empty = _empty_row(plan, entries) if plan.options.emit_empty and not plan.group_by else None
     calls, limit = plan.aggregates, plan.options.max_groups
     if plan.judges_windows:
         return Judged(calls, entries, limit)
@@ -124,24 +156,8 @@ def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: 
     return is_even and all(map(is_merged, calls))
 
 
-def _empty_row(plan: Plan, make_row: Callable[[dict[str, Any]], Any]) -> Any:
-    return tuple(None for _ in plan.sources) if plan.joins else make_row({})
-
-
-def _window(
-    plan: Plan,
-    window: GroupWindowPlan,
-    content: Content,
-    hits: HitCounters,
-    zone: ZoneInfo,
-    *,
-    is_timed: bool,
-) -> Window:
-    empty_max = (
-        plan.options.max_empty_windows if plan.options.emit_empty and not window.partition_by else None
-    )
-    setting = Setting(window, content, zone, empty_max, hits.by_clause.get("WHEN"), is_timed)
-    return group_window(window.kind).make(setting)
+def _empty_row(plan: Plan, entries: Entries) -> Any:
+    return tuple(None for _ in plan.sources) if plan.joins else entries.make_row({})
 
 
 def _filters(plan: Plan) -> list[Bound | None]:

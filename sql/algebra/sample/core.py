@@ -25,9 +25,9 @@ from typing import Any, Protocol
 from sql.algebra.budget import Budget
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
+from sql.algebra.sample.compose import SampleParts
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.parts import SampleParts
 from sql.algebra.sample.source_join import SourceJoin
 from sql.algebra.sample.windows.window import Window
 from sql.algebra.sample.write import write_core

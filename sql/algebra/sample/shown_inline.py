@@ -14,7 +14,7 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.emission import Emission, singles
-from sql.plan.bound import Apply, Bound, Read, Slot
+from sql.plan.bound import Bound, Read, reads_clock, slot_kinds
 from sql.plan.logical import Plan
 
 
@@ -84,9 +84,5 @@ def inline_row(plan: Plan, content: Content, functions: FunctionSet, *, is_timed
 
 
 def _reads_more(expression: Bound) -> bool:
-    return any(
-        isinstance(node, Read)
-        or (isinstance(node, Apply) and node.function.context)
-        or (isinstance(node, Slot) and node.kind == "analytic")
-        for node in expression.walk()
-    )
+    reads_columns = any(isinstance(node, Read) for node in expression.walk())
+    return reads_columns or reads_clock(expression) or "analytic" in slot_kinds(expression)

@@ -6,13 +6,13 @@ from collections import deque
 from math import inf
 from typing import Any
 
-from sql.algebra.sample.parts import SampleParts
+from sql.algebra.sample.compose import SampleParts
 from sql.algebra.sample.text import LOCALS, instance_class, write_locals
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Apply, Bound
+from sql.plan.bound import Bound, reads_clock
 from sql.plan.logical import Plan
 from sql.types import key_of
 
@@ -89,7 +89,7 @@ def _write_events(made: SampleParts, loop: LoopWriter, index: int, condition: Bo
                 loop.line("due = core.step(at)")
             if not made.window.plan.partition_by:
                 made.window.write_instant(loop)
-            if made.plan.analytics or any(map(asks_the_time, made.per_event())):
+            if made.plan.analytics or any(map(reads_clock, made.per_event())):
                 loop.line(f"{loop.names.bind(loop.expressions.context, 'context')}.now_ms = at")
         if made.plan.joins:
             sides = ", ".join("e" if place == index else "None" for place in range(len(made.plan.sources)))
@@ -155,8 +155,3 @@ def _write_fold(source: SourceWriter, made: SampleParts) -> None:
 def _fixed(plan: Plan) -> str:
     """The locals of the values of analytic functions, as a target."""
     return "".join(f"fixed_{place}, " for place in range(len(plan.analytics)))
-
-
-def asks_the_time(expression: Bound) -> bool:
-    """True if an expression calls a function of the present instant."""
-    return any(isinstance(node, Apply) and node.function.context for node in expression.walk())

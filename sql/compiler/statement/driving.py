@@ -13,7 +13,7 @@ from typing import Literal
 from sql.algebra.join.inner import parts_of
 from sql.algebra.windows.catalog import role_of
 from sql.plan.arrival import reads_on_arrival
-from sql.plan.bound import Apply, Bound, Slot, TableRead
+from sql.plan.bound import Bound, Slot, TableRead, reads_clock
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan
 
@@ -158,7 +158,5 @@ def _stands_in_loop(source: SourcePlan) -> bool:
 
 def _reads_rows_alone(condition: Bound) -> bool:
     """True if a condition on rows that are there always holds or never does."""
-    return not any(
-        isinstance(node, Slot | TableRead) or (isinstance(node, Apply) and node.function.context)
-        for node in condition.walk()
-    )
+    reads_beside = any(isinstance(node, Slot | TableRead) for node in condition.walk())
+    return not reads_beside and not reads_clock(condition)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sql.algebra.budget import Budget
-from sql.algebra.derived.analytic import AnalyticStage
+from sql.algebra.derived.analytic import analytic_stage
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.output.row_order import Spreads, in_order
@@ -102,9 +102,7 @@ class SampledQuery(RunningQuery, Running):
         self.begin(env.now_ms)
         self.context, self.catalog = code.context, code.catalog
         self.shape, self.make_row = code.shape, code.make_row
-        self.analytic: AnalyticStage | None = None
-        if plan.analytics:
-            self.analytic = AnalyticStage(plan.analytics, code.functions, plan.options.max_groups)
+        self.analytic = analytic_stage(plan, code.functions)
         self.budget = Budget(plan.options.max_window_events, self.retained)
         self.output = SampleOutput(self)
         self.join: SourceJoin | None = None

@@ -6,21 +6,20 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from sql.algebra.output.row_order import row_limit
-from sql.algebra.sample.compose import compose
+from sql.algebra.sample.compose import SampleParts, compose
 from sql.algebra.sample.core import CoreCode
 from sql.algebra.sample.folding.folded import Folded
 from sql.algebra.sample.folding.group_fold import is_numeric
 from sql.algebra.sample.instance import Tap
-from sql.algebra.sample.parts import SampleParts
 from sql.algebra.sample.sampled_rows import SampledRows
 from sql.algebra.sample.source_join import JoinCode
 from sql.algebra.sample.windows.tumbling import OnGrid
-from sql.algebra.sample.write import asks_the_time, write_each
+from sql.algebra.sample.write import write_each
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated, SourceWriter
 from sql.compiler.shared_code import Environment, SharedCode
-from sql.plan.bound import Bound, Op
+from sql.plan.bound import Bound, Op, reads_clock
 from sql.plan.logical import Plan
 
 
@@ -94,4 +93,4 @@ class SampledText(SharedCode):
 
 def _is_the_rules_own(expression: Bound) -> bool:
     divides = any(isinstance(node, Op) and node.name in ("/", "%") for node in expression.walk())
-    return divides or asks_the_time(expression)
+    return divides or reads_clock(expression)

@@ -7,7 +7,7 @@ statement_sources      what an event, a match or time changes in its windows and
 matches, recognized    sources that are patterns, or have match_recognize
 subqueries, evaluation what it reads beside its events
 into, groups           what is accumulated: in rows of a table, or in groups
-content_reader         the present content as rows
-statement_output       from rows to emissions; `requests` those that wait for the end of a span
+statement_output       the present content as rows, and from rows to emissions
+requests               emissions that wait for the end of a span
 once                   a statement without FROM
 """

@@ -15,7 +15,7 @@ from sql.emission import Emission
 from sql.engine.statement.statement_core import StatementCore
 from sql.errors import DataError
 from sql.plan.logical import Plan
-from sql.rows import MakeRow, as_dict, as_dicts
+from sql.rows import MakeRow
 
 
 class Matches:
@@ -47,14 +47,7 @@ class Matches:
         return self.began_ms if self.first else self.pattern.deadline()
 
     def _rows(self, matches: list[tuple[Any, ...]]) -> Iterable[Any]:
-        return [self._by_name(match) for match in matches] if self.is_by_name else matches
-
-    def _by_name(self, match: tuple[Any, ...]) -> dict[str, Any]:
-        """A match as a struct of its tags, as a source of a join is read."""
-        return {
-            tag.name: None if value is None else as_dicts(value) if tag.is_list else as_dict(value)
-            for tag, value in zip(self.plan.tags, match, strict=True)
-        }
+        return [self.plan.by_name(match) for match in matches] if self.is_by_name else matches
 
     @property
     def has_failed(self) -> bool:

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 
 from sql.aggregates.plain_values import decode, encode
 from sql.emission import Emission, Row
-from sql.engine.statement.content_reader import ContentReader
 from sql.engine.statement.statement_core import StatementCore
-from sql.engine.statement.statement_output import Output
+from sql.engine.statement.statement_output import ContentReader, Output
 
 
 class RowRequest(NamedTuple):

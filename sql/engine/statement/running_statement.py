@@ -20,13 +20,12 @@ from sql.algebra.output.row_order import in_order
 from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission
-from sql.engine.statement.content_reader import ContentReader
 from sql.engine.statement.into import TableFold
 from sql.engine.statement.matches import is_plain, show_matches
 from sql.engine.statement.recognized import is_alone, read_rows
 from sql.engine.statement.requests import Requests
 from sql.engine.statement.statement_core import Change, StatementCore
-from sql.engine.statement.statement_output import Output
+from sql.engine.statement.statement_output import ContentReader, Output
 from sql.engine.statement.statement_sources import Sources
 
 Loop = Callable[[StatementCore, Sequence[Any], int], None]

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from sql.algebra.budget import Budget
-from sql.algebra.derived.analytic import AnalyticStage
+from sql.algebra.derived.analytic import analytic_stage
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.joined import Joined
 from sql.algebra.join.passing import Passing
@@ -51,7 +51,7 @@ class StatementCore(RunningQuery, Running):
         self.is_one_of_many = env.partition is not None or bool(plan.subqueries)
         """True if the program's functions read things that each instance has for itself."""
         self.begin(env.now_ms)
-        self.analytic = self._analytic()
+        self.analytic = analytic_stage(plan, program.functions)
         self.windows = [self._window(index) for index in range(len(plan.sources))]
         self.pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
         """The relations that are only looked into, by their place."""
@@ -69,12 +69,6 @@ class StatementCore(RunningQuery, Running):
             self.context.now_ms = now_ms
 
     # --- what it is made of ---------------------------------------------------------------------------------
-
-    def _analytic(self) -> AnalyticStage | None:
-        plan = self.plan
-        if not plan.analytics:
-            return None
-        return AnalyticStage(plan.analytics, self.program.functions, plan.options.max_groups)
 
     def _window(self, index: int) -> Operator:
         """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sql.aggregates.base import NO_EVENT
 from sql.aggregates.bivariate import PairCorrelation, Regression, WeightedMean
 from sql.algebra.derived.univariate import Univariate
 from sql.errors import DataError
@@ -22,8 +23,8 @@ NAN = math.nan
 
 def fed(statistic: Any, values: list[Any]) -> dict[str, Any]:
     for value in values:
-        statistic.add(value)
-    return statistic.properties()
+        statistic.add(value, NO_EVENT)
+    return statistic.result()
 
 
 def test_uni() -> None:
@@ -38,8 +39,8 @@ def test_uni_with_an_infinity() -> None:
     statistic = Univariate()
     found = fed(statistic, [1.0, math.inf])
     assert same((found["total"], found["average"], found["stddev"]), (math.inf, math.inf, NAN))
-    statistic.remove(math.inf)
-    assert statistic.properties()["total"] == 1.0
+    statistic.remove(math.inf, NO_EVENT)
+    assert statistic.result()["total"] == 1.0
 
 
 def test_linest() -> None:
@@ -63,7 +64,7 @@ def test_a_nan_counts_only_while_it_is_there() -> None:
     statistic = Regression()
     fed(statistic, [(1, 1), (2, 3), (NAN, 0)])
     assert same(statistic.slope(), NAN)
-    statistic.remove((NAN, 0))
+    statistic.remove((NAN, 0), NO_EVENT)
     assert statistic.slope() == 2.0
 
 
@@ -89,7 +90,7 @@ def test_a_wrong_type_leaves_the_state_as_it_was(kind: type[Any]) -> None:
     before = statistic.snapshot()
     for pair in (("1", 2), (1, "2"), (True, 1)):
         with pytest.raises(DataError, match="takes numbers"):
-            statistic.add(pair)
+            statistic.add(pair, NO_EVENT)
     assert statistic.snapshot() == before
 
 
@@ -105,14 +106,14 @@ def test_removal_leaves_no_trace_and_restores(kind: type[Any], kept: Any, passin
     mixed = [(pair, True) for pair in kept] + [(pair, False) for pair in passing]
     chance.shuffle(mixed)
     for pair, _ in mixed:
-        statistic.add(pair)
+        statistic.add(pair, NO_EVENT)
     for pair in passing:
-        statistic.remove(pair)
+        statistic.remove(pair, NO_EVENT)
     expected = tuple(fed(plain, kept).values())
-    assert same(tuple(statistic.properties().values()), expected, relative=0)
+    assert same(tuple(statistic.result().values()), expected, relative=0)
     again = kind()
-    again.restore(json.loads(json.dumps(statistic.snapshot(), allow_nan=False)))
-    assert same(tuple(again.properties().values()), expected, relative=0)
+    again.restore(json.loads(json.dumps(statistic.snapshot(), allow_nan=False)), lambda seq: NO_EVENT)
+    assert same(tuple(again.result().values()), expected, relative=0)
 
 
 @examples(60)
