@@ -1,10 +1,11 @@
-"""Stand-ins with which a statement compiles without an engine: relations without rows, and a partition."""
+"""Stand-ins with which a statement compiles without an engine: variables, relations without rows, and a
+partition."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sql.catalog.streams import Catalog
+from sql.catalog.streams import Catalog, Variable
 from sql.compiler.shared_code import Environment
 from sql.engine.relations.declaring import TableCode, TableStatement, WindowCode, WindowStatement
 from sql.plan.bound import Bound, Op, Slot
@@ -12,11 +13,20 @@ from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import TableDeclaration
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.plan.walk import bounds_of
+from sql.plan.walk import bounds_of, slots_of
 from sql.types import Type
 
 SAMPLES = {Type.STRING: "1", Type.BOOLEAN: True, Type.FLOAT: 1.0}
 """The stand-in value of a partition's property, by its type; 1 for other types."""
+
+
+def variables_of(plan: Plan) -> Catalog:
+    """A catalog with the plan's variables, for results that do not depend on their values."""
+    catalog = Catalog()
+    for slot in slots_of(plan):
+        if slot.kind in ("variable", "arrived"):
+            catalog.variables[slot.key] = Variable(slot.key, Type.INTEGER, 1)
+    return catalog
 
 
 def partition_of(plan: Plan, context: ContextPlan) -> tuple[Any, ...]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from sql.aggregates.base import Removal
 from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.algebra.windows import catalog as windows
-from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.costs import Cost, Extra, Growth, WindowCost
 from sql.explain import context_nodes, pattern_tree, relation_nodes, words
@@ -17,8 +16,6 @@ from sql.explain.tree_node import TreeNode, draw
 from sql.plan.bound import AggregateCall
 from sql.plan.clauses import GroupWindowPlan, OutputPlan, SourcePlan
 from sql.plan.logical import Plan
-from sql.plan.walk import slots_of
-from sql.types import Type
 
 LEAVING = {
     Removal.NEVER: "values never leave one by one",
@@ -239,23 +236,15 @@ def removal(plan: Plan) -> Removal:
     from sql.algebra.derived.statistics import Nobody
     from sql.algebra.window_builder import WindowBuilder
     from sql.codegen.support import Warnings
+    from sql.explain.stand_ins import variables_of
     from sql.functions.definition import Context
 
-    settings = stand_in_catalog(plan), Context(zone=plan.options.zone_info()), Warnings()
+    settings = variables_of(plan), Context(zone=plan.options.zone_info()), Warnings()
     try:
         builder = WindowBuilder(plan.sources[0], plan.options, *settings, "dict")
         return builder.build(0, Nobody(), lambda: 0).departure
     except DATA_ERRORS:
         return Removal.ANY
-
-
-def stand_in_catalog(plan: Plan) -> Catalog:
-    """A catalog with the plan's variables, for results that do not depend on their values."""
-    catalog = Catalog()
-    for slot in slots_of(plan):
-        if slot.kind in ("variable", "arrived"):
-            catalog.variables[slot.key] = Variable(slot.key, Type.INTEGER, 1)
-    return catalog
 
 
 def _clock(plan: Plan) -> str:
