@@ -72,7 +72,7 @@ def membership(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     if len(values) == len(items) and values and all(value.__class__ is str for value in values):
         code = writer.value(operand)
         name, first = (code.text, code.text) if code.atom else writer.named(code.text)
-        members = writer.names.bind(frozenset(values), "members")
+        members = writer.names.bind(frozenset(values), "among")
         general = writer.call("contains", name, members).text
         word = "in" if wanted else "not in"
         return f"({name} {word} {members} if {first}.__class__ is str else {general} is {wanted})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import chain, count
 from typing import Any
 
@@ -19,18 +18,15 @@ class Names:
         """The constants that are globals, in the order of the text."""
         self.bound: dict[str, Any] = {}
         """The globals of the code: few, with text keys only, so that Python's lookup is fast."""
-        self.reserved: frozenset[str] = frozenset()
-        """Names that the surrounding code uses: nothing is bound to them."""
         self._known: dict[int, str] = {}
         self._temporaries = 0
 
-    def reserve(self, locals_: Iterable[str]) -> None:
-        """Reserve these names: nothing is bound to them."""
-        added = frozenset(locals_)  # itself, where it is one: most code reserves the names of one place
-        self.reserved = self.reserved | added if self.reserved else added
-
     def bind(self, value: object, hint: str) -> str:
-        """A global name bound to `value`; the same one for the same object."""
+        """A global name bound to `value`; the same one for the same object.
+
+        Functions, variables and tables come with a prefix (`f_abs`, `v_limit`, `t_pumps`). No hint is a local
+        of the code around, which would hide what is bound.
+        """
         known = self._known.get(id(value))
         if known is None:
             known = self._free(hint)
@@ -40,7 +36,7 @@ class Names:
 
     def _free(self, hint: str) -> str:
         names = chain([hint], (f"{hint}_{number}" for number in count(len(self.bound))))
-        return next(name for name in names if name not in self.bound and name not in self.reserved)
+        return next(name for name in names if name not in self.bound)
 
     def temporary(self) -> str:
         """A local name not used before."""

@@ -34,13 +34,6 @@ from sql.plan.clauses import ItemPlan, PeriodArgument, SourcePlan
 from sql.plan.pattern_plan import OWN
 from sql.plan.recognize_plan import RecognizePlan, RowVariablePlan
 
-_NAMES = (
-    "after bit complete covered covers e earlier ends first goes_on live number place reading readings "
-    "measure recent rows_of step took variable was x"
-)
-_LOCALS = frozenset(_NAMES.split())
-"""The names that the text uses itself: a function or a constant of the rule gets another name."""
-
 
 class RecognizeText:
     """Writes and compiles the functions of one match_recognize."""
@@ -68,7 +61,6 @@ class RecognizeText:
         """True if of readings of an attempt that can go on alike the preferred is enough."""
         self.is_by_attempt = is_one_path and not self.is_first_only
         self.names = Names()
-        self.names.reserve(frozenset((*_LOCALS, *self.places, *self.lists.values(), *self.previous.values())))
         self.names.bound |= {
             "Event": Event,
             "after": program.edges(may_cover=is_one_path),

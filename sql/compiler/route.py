@@ -17,7 +17,6 @@ from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
-from sql.compiler.locals import LOCALS
 from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.context_plan import (
@@ -36,18 +35,6 @@ from sql.types import key_of
 
 MOST_STATEMENTS = 8
 """A context with more statements on a stream has no loop."""
-
-OWN_LOCALS = frozenset(
-    [
-        *("add_body", "add_row", "ending", "find", "lane", "p", "reach"),
-        *(
-            f"{name}_{place}"
-            for name in ("add_body", "add_row", "find", "key", "q")
-            for place in range(MOST_STATEMENTS)
-        ),
-    ]
-)
-"""The names that the loop uses itself."""
 
 CHANGE = ("change(e)", "continue")
 """What is done for an event that may start or end partitions, or belong to several."""
@@ -90,7 +77,6 @@ class RouteText:
     def __init__(self, stream: str, catalog: Catalog, clock: Context) -> None:
         self.stream = stream
         self.names = Names()
-        self.names.reserve(LOCALS | OWN_LOCALS)
         self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
         self.source = SourceWriter()
         reader = RowReader(self.names, catalog, "dict", {}, joined=False)

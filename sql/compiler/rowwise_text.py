@@ -29,12 +29,6 @@ Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[
 """Takes events, the rule each is for, the instant, and the list that results are added to;
 returns the events that failed."""
 
-LOCALS = frozenset((
-    "e", "error", "fail", "failed", "key", "made", "now_ms", "out", "pour", "push", "q", "r", "row", "rows",
-    "rule", "rules", "times",
-))  # fmt: skip
-"""The names of the loops' locals: a function or a constant of the rule gets another name."""
-
 
 def is_rowwise(plan: Plan) -> bool:
     """True if each event gives its own row or none, whatever came before it but for analytic functions."""
@@ -85,7 +79,6 @@ class RowwiseText:
 
     def push(self, rule: str, fail: Callable[[Any, BaseException], None]) -> Generated:
         """The rule's own loop; `fail` is called for events that cannot be evaluated."""
-        self.names.reserve(LOCALS)
         self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": rule, "fail": fail}
         plan, writer = self.plan, SourceWriter()
         header, arguments = (
@@ -131,7 +124,6 @@ class RowwiseText:
         if self.is_timed or self.plan.analytics:
             return None
         writer, names = SourceWriter(), Names()
-        names.reserve(LOCALS)
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission}
         own = (self.functions.writer.warnings, self.functions.writer.context)
         loop = self._loop(writer, names)

@@ -49,17 +49,25 @@ def globals_of(text: str) -> set[str]:
     }
 
 
+def locals_of(text: str) -> set[str]:
+    """The names that the functions of a text assign."""
+    codes = code_in(compile(text, "<rule>", "exec"))
+    return {name for code in codes if code.co_name != "<module>" for name in code.co_varnames}
+
+
 @pytest.mark.parametrize("name", RULES)
-def test_each_global_is_bound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Generated] = []
+def test_each_global_is_bound_and_none_is_hidden(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[Generated, set[str]]] = []
     first = Generated.__init__
 
     def noted(self: Generated, writer: SourceWriter, names: dict[str, object]) -> None:
         first(self, writer, names)
-        made.append(self)
+        made.append((self, set(names)))
 
     monkeypatch.setattr(Generated, "__init__", noted)
     compiled(name)
     assert made
-    for generated in made:
+    for generated, names in made:
         assert globals_of(generated.text) <= {*generated.functions, *vars(builtins)}
+        # A loop over the cells of partitions has the partition of each in a local of this name.
+        assert locals_of(generated.text) & names <= {"partition"}

@@ -104,9 +104,6 @@ def _tags(first: int | None, second: int | None, width: int) -> Callable[[Any, A
 
 # --- text ---------------------------------------------------------------------------------------------------
 
-_NAMES = "begin e end error fail found get matches now out pairs push rows wanted"
-_LOCALS = frozenset(_NAMES.split())
-
 
 class PairText:
     """Writes the loop over the events of a stream. `parts`: those of the second event's condition."""
@@ -116,7 +113,6 @@ class PairText:
         self.first = first
         self.second = second
         self.parts = parts
-        functions.names.reserve(_LOCALS)
         functions.names.bound |= {
             "DATA_ERRORS": DATA_ERRORS,
             "context": functions.reader.context,

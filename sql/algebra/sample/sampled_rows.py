@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 from sql.algebra.sample.content import Entries, Sample
-from sql.algebra.sample.text import LOCALS
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.hits import HitCounters
@@ -50,7 +49,6 @@ class SampledRows:
         self.hits = hits
         self.entries = entries
         source, names = SourceWriter(), functions.names
-        names.reserve(LOCALS)
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
         self.slots: dict[Any, Code] = dict(WINDOW_SLOTS)
         self.slots |= {("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))}

@@ -1,19 +1,10 @@
-"""The names in the text of a sampled rule, and the class of its instances."""
+"""The class of the instances of a sampled rule, and the locals of a loop over one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from sql.codegen.source import SourceWriter
-
-LOCALS = frozenset((
-    "Group", "Instance", "Shown", "at", "bad", "begins", "chosen", "core", "cores", "count", "due", "e",
-    "edge", "end", "entries", "entry", "error", "event", "events", "every", "family", "fire", "fold", "g",
-    "get_part", "given", "group", "groups", "instants", "is_tight", "key", "leave", "made", "members", "now",
-    "number", "numbers", "out", "p", "part", "passing", "pending", "put", "query", "r", "results", "row",
-    "rows", "rule", "sample", "show", "shown", "times", "trigger", "w_end", "w_start", "w_trigger", "x", "y",
-))  # fmt: skip
-"""The names of the functions' locals: a constant or a helper of the rule gets another name."""
 
 
 def instance_class(source: SourceWriter, name: str, slots: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from sql.algebra.sample.compose import SampleParts
-from sql.algebra.sample.text import LOCALS, instance_class, write_locals
+from sql.algebra.sample.text import instance_class, write_locals
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter
@@ -33,7 +33,6 @@ def write_core(source: SourceWriter, made: SampleParts) -> None:
 
 def _loop(source: SourceWriter, made: SampleParts) -> LoopWriter:
     names = made.functions.names
-    names.reserve(LOCALS)
     names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf, "deque": deque}
     slots: dict[Any, Code] = {
         ("analytic", i): Code(f"fixed_{i}", True, True) for i in range(len(made.plan.analytics))

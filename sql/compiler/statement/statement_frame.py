@@ -26,7 +26,6 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
-from sql.compiler.locals import LOCALS
 from sql.compiler.shared_code import Answer, SharedCode
 from sql.compiler.statement.deferral import deferral, events_of
 from sql.compiler.statement.driving import (
@@ -117,16 +116,14 @@ class StatementFrame:
         return found_in(self.plan) if self.use in EVALUATING else frozenset()
 
     def _names(self, answers: Sequence[Answer]) -> Names:
-        """The names that the text uses itself, and its globals."""
+        """The globals of the text."""
         names = Names()
-        names.reserve(LOCALS)
         names.bound |= {
             "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "Event": Event, "Delta": Delta, "Out": Out,
             "Update": Update, "key_of": key_of, "over_max_groups": over_max_groups, "context": self.context,
             "ABSENT": ABSENT, "NAN": NAN, "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "sqrt": sqrt,
             "partition": self.context.partition, "subqueries": answers,
         }  # fmt: skip
-        names.reserve(self.fold.attributes)
         return names
 
     def _is_single(self) -> bool:
