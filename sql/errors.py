@@ -97,6 +97,11 @@ class Problems:
             raise SqlError(self.found, text)
 
 
+def raised(row: object, error: BaseException) -> None:
+    """Raise the error of a row where nothing reports it."""
+    raise error
+
+
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
     """Line and column, both from 1, of an offset into `text`.
 

@@ -9,14 +9,12 @@ from typing import Any
 
 from sql.algebra.derived.analytic import analytic_stage
 from sql.codegen.functions import FunctionSet
-from sql.codegen.support import Warnings
 from sql.compiler.rowwise_text import Pour, RowwiseText
-from sql.compiler.shared_code import Environment
+from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission, Row, singles
 from sql.engine.families import At, Family, Kin
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.time_stamps import time_stamp
-from sql.functions.definition import Context
 from sql.plan.logical import Plan
 
 
@@ -31,12 +29,10 @@ class Rowwise(RunningQuery, Running):
     def __init__(self, plan: Plan, env: Environment) -> None:
         super().__init__(env.name, plan, env.now_ms)
         self.shape = shape = env.shape
-        self.context = Context(
-            now_ms=env.now_ms, zone=plan.options.zone_info(), rule_id=env.name, start_ms=env.now_ms
-        )
-        self.warnings = Warnings()
+        code = SharedCode(env, plan.options)
+        self.context, self.warnings = code.context, code.warnings
         self.is_timed = plan.timestamp is not None
-        self.functions = FunctionSet(env.catalog, self.context, self.warnings, shape=shape, text=plan.text)
+        self.functions = FunctionSet(*code.settings, shape=shape, text=plan.text)
         self.analytic = analytic_stage(plan, self.functions)
         self.text = RowwiseText(plan, env.catalog, shape, self.functions, self.analytic)
         self.code = self.text.push(env.name, self.fail)

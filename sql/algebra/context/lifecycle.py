@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
-from sql.algebra.context.deadlines import Deadlines
 from sql.algebra.context.partition import Arrival, Level, Partition
+from sql.algebra.deadlines import Deadlines
 from sql.algebra.event import Event
 from sql.errors import DataError
 

@@ -37,11 +37,11 @@ class GuardSearch(Several):
 class WithinSearch(GuardSearch):
     """Lets matches through until its time is over, or so many have passed."""
 
-    __slots__ = ("due", "left")
+    __slots__ = ("due_ms", "left")
 
     def __init__(self, node: WithinNode, parent: Parent, binding: Binding) -> None:
         super().__init__(node, parent, binding)
-        self.due: int | None = None
+        self.due_ms: int | None = None
         self.left: int | None = None
         """The number of matches that may pass; None: any number."""
 
@@ -52,8 +52,7 @@ class WithinSearch(GuardSearch):
         self.left = None if node.maximum is None else machine.evaluate(node.maximum, self.binding)
         super().start()
         if self.parent is not None and length is not None:
-            self.due = max(length.add(machine.now, machine.zone), machine.now + 1)
-            machine.timers.add(self)
+            machine.timers.move(self, max(length.add(machine.now, machine.zone), machine.now + 1), self.seq)
 
     def allows(self, binding: Binding) -> bool:
         if self.left is None:
@@ -66,17 +65,17 @@ class WithinSearch(GuardSearch):
         self.fail()
 
     def quit(self) -> None:
-        self.machine.timers.cancel(self)
+        self.machine.timers.move(self, None)
         super().quit()
 
     def pack(self, packer: Packer) -> WithinState:
-        return self.seq, self.due, self.left, *super().pack(packer)
+        return self.seq, self.due_ms, self.left, *super().pack(packer)
 
     def unpack(self, state: WithinState, unpacker: Unpacker) -> None:
-        self.seq, self.due, self.left, *operand = state
+        self.seq, due, self.left, *operand = state
         super().unpack(operand, unpacker)
-        if self.due is not None:
-            unpacker.timers.append(self)
+        if due is not None:
+            unpacker.timers.append((self, due))
 
 
 class WithinNode(SeveralNode):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable
 from datetime import tzinfo
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple, Protocol, TypeVar
 
+from sql.algebra.deadlines import Deadlines, HasDeadline
 from sql.algebra.pattern.listening import Binding, Listening
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
@@ -88,58 +88,13 @@ class Partials:
             self.by_age.pop(instance, None)
 
 
-class Timed(Protocol):
+class Timed(HasDeadline, Protocol):
     """An instance that waits for an instant. `seq` decides between two that are due at once."""
 
     seq: int
-    due: int | None
-    """The time in ms; None: it waits no more, and is skipped when its turn comes."""
 
     def fire(self) -> None:
         """The instant has come."""
-
-
-class PatternTimers:
-    """A heap of all waiting timers, by (due, seq). An ended one stays in until it surfaces, or until more
-    than half have ended."""
-
-    SWEEP_MIN = 64
-
-    def __init__(self) -> None:
-        self.heap: list[tuple[int, int, Timed]] = []
-        self.ended = 0
-
-    def add(self, timed: Timed) -> None:
-        """Wait for the instance's `due`."""
-        assert timed.due is not None
-        heappush(self.heap, (timed.due, timed.seq, timed))
-
-    def cancel(self, timed: Timed) -> None:
-        """An instance has ended; if it waits, it does so no more."""
-        if timed.due is None:
-            return
-        timed.due = None
-        self.ended += 1
-        if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.heap):
-            self.heap = [entry for entry in self.heap if entry[2].due is not None]
-            heapify(self.heap)
-            self.ended = 0
-
-    def deadline(self) -> int | None:
-        """The earliest due."""
-        while self.heap and self.heap[0][2].due is None:
-            heappop(self.heap)
-            self.ended -= 1
-        return self.heap[0][0] if self.heap else None
-
-    def take(self, now: int) -> Timed | None:
-        """The next that is due by now, which waits no more."""
-        due = self.deadline()
-        if due is None or due > now:
-            return None
-        timed = heappop(self.heap)[2]
-        timed.due = None
-        return timed
 
 
 class Machine:
@@ -156,7 +111,7 @@ class Machine:
         """The number of the last start; it orders matches, and timers that are due together."""
         self.listening: dict[Hashable, Listening] = {}
         """What listens, by the node of the filter."""
-        self.timers = PatternTimers()
+        self.timers: Deadlines[Timed] = Deadlines()
         self.counts: Counter[str] = Counter()
         self.partials = Partials(options, self.counts)
         self.failures: list[BaseException] = []

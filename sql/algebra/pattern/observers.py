@@ -16,13 +16,13 @@ from sql.plan.pattern_plan import StepPlan
 class Observer(PatternInstance):
     """An observer that waits."""
 
-    __slots__ = ("begun", "due")
+    __slots__ = ("begun", "due_ms")
     begun: int
     """When it was started, in ms."""
 
     def __init__(self, node: ObserverNode, parent: Parent, binding: Binding) -> None:
         super().__init__(node, parent, binding)
-        self.due: int | None = None
+        self.due_ms: int | None = None
 
     def start(self) -> None:
         """Wait for the next instant; without one a schedule is false, and an interval
@@ -37,8 +37,7 @@ class Observer(PatternInstance):
         elif due <= machine.now:
             self._end().on_true(self, self.binding, over=True)
         else:
-            self.due = due
-            machine.timers.add(self)
+            machine.timers.move(self, due, self.seq)
 
     def fire(self) -> None:
         due = self.node.next_due(self) if self.node.stays else None
@@ -46,8 +45,7 @@ class Observer(PatternInstance):
             self._end().on_true(self, self.binding, over=True)
             return
         assert self.parent is not None
-        self.due = due
-        self.machine.timers.add(self)
+        self.machine.timers.move(self, due, self.seq)
         self.parent.on_true(self, self.binding, over=False)
 
     def _end(self) -> Parent:
@@ -58,16 +56,16 @@ class Observer(PatternInstance):
 
     def quit(self) -> None:
         self.parent = None
-        self.machine.timers.cancel(self)
+        self.machine.timers.move(self, None)
 
     def pack(self, packer: Packer) -> tuple[int, int | None, int, int]:
-        return self.seq, self.due, packer.binding(self.binding), self.begun
+        return self.seq, self.due_ms, packer.binding(self.binding), self.begun
 
     def unpack(self, state: tuple[int, int | None, int, int], unpacker: Unpacker) -> None:
-        self.seq, self.due, binding, self.begun = state
+        self.seq, due, binding, self.begun = state
         self.binding = unpacker.binding(binding)
-        if self.due is not None:
-            unpacker.timers.append(self)
+        if due is not None:
+            unpacker.timers.append((self, due))
 
 
 class ObserverNode(PatternPart):

@@ -24,6 +24,7 @@ from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.machine import COUNTERS, PatternWait
 from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
 from sql.calendar.period import Period
+from sql.errors import raised
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import FilterPlan
 from sql.record import Record
@@ -153,7 +154,7 @@ class Pairs:
 
     def enter(self, stream: str, row: object, now: int) -> list[Binding]:
         """An event arrives; the matches it completes. Raises a data error before anything has changed."""
-        out = self.plan.loops[stream](self, (row,), now, _raise)
+        out = self.plan.loops[stream](self, (row,), now, raised)
         return out[0] if out else []
 
     def lot(self, stream: str, rows: Sequence[Any], now: int, fail: Fail) -> list[list[Binding]]:
@@ -267,7 +268,3 @@ class Pairs:
             row = unpacker.row(place)
             self.waiting.add(PairSearch(row, self.plan.key(None, self.tags(row, None)), begun))
         self.started, self.expired, self.dropped, self.matched = state["counts"]
-
-
-def _raise(row: object, error: BaseException) -> None:
-    raise error

@@ -108,13 +108,13 @@ class Pattern:
         """Do what is due at or before `now`: each at `now`, in order of (due, seq)."""
         machine = self.machine
         machine.now = now
-        while (timed := machine.timers.take(now)) is not None:
-            timed.fire()
+        while (due := machine.timers.next_ms()) is not None and due <= now:
+            machine.timers.pop().fire()
         return self._take_matches()
 
     def deadline(self) -> int | None:
         """When `advance` has something to do next."""
-        return self.machine.timers.deadline()
+        return self.machine.timers.next_ms()
 
     def quit(self) -> None:
         """End it, with all its timers."""
@@ -128,7 +128,7 @@ class Pattern:
         while left:
             instance = left.pop()
             if isinstance(instance, Filter | Observer) and any(instance.binding):
-                due = instance.due if isinstance(instance, Observer) else None
+                due = instance.due_ms if isinstance(instance, Observer) else None
                 yield PatternWait(instance.binding, instance.node.step, instance.begun, due)
             left += instance.below()
 
@@ -192,8 +192,8 @@ class Pattern:
         self.root = unpacked(self.program.root, self, state["root"], unpacker)
         for _, listen in sorted(unpacker.listeners, key=itemgetter(0)):
             listen()
-        for timed in unpacker.timers:
-            machine.timers.add(timed)
+        for timed, due in unpacker.timers:
+            machine.timers.move(timed, due, timed.seq)
         machine.seq = state["number"]
         machine.counts.clear()
         machine.counts.update(state["counts"])

@@ -77,8 +77,8 @@ class Unpacker:
         """The binding at a place of the table."""
         self.listeners: list[tuple[int, Callable[[], None]]] = []
         """The numbers of the starts of listeners, and what makes each listen again."""
-        self.timers: list[Timed] = []
-        """What waits for an instant."""
+        self.timers: list[tuple[Timed, int]] = []
+        """What waits, each with its instant."""
 
     def rows(self, places: list[int]) -> list[Any]:
         """The rows at places of the table."""

@@ -16,13 +16,11 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.operator import earliest
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.codegen.support import Warnings
-from sql.compiler.shared_code import Environment
+from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission, Row
 from sql.engine.asking.asked_table import Rows
 from sql.engine.asking.room import Ask, Room
 from sql.engine.query import QueryDecorator, Running
-from sql.functions.definition import Context
 from sql.plan.asks import MARK, Refusal, Request, ready_stream
 from sql.plan.bound import Bound, Read, Slot, conjuncts
 from sql.plan.logical import Plan
@@ -39,10 +37,9 @@ class Asking(QueryDecorator):
         self.ready: str | None = None if self.plan.acts is None else ready_stream(self.name)
         """The stream of the events that wait no more, of a statement that acts."""
         self.counts = {"events_in": 0}
-        self._context = Context(
-            now_ms=env.now_ms, zone=self.plan.options.zone_info(), rule_id=self.name, start_ms=env.now_ms
-        )
-        functions = FunctionSet(env.catalog, self._context, Warnings(), text=self.plan.text)
+        code = SharedCode(env, self.plan.options)
+        self._context = code.context
+        functions = FunctionSet(*code.settings, text=self.plan.text)
         asks = [Ask(ask, env.catalog.asked[ask.table], functions) for ask in self.plan.asks]
         self.room = Room(self.name, asks, functions.failure)
         self._passes = [functions.true(part) for part in decided_before(self.plan)]

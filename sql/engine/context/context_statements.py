@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.context.deadlines import Deadlines
 from sql.algebra.context.partition import Partition
+from sql.algebra.deadlines import Deadlines
 from sql.algebra.event import Delta, Event
 from sql.catalog.streams import Catalog
 from sql.emission import Emission

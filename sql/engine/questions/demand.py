@@ -25,7 +25,7 @@ from sql.engine.relations.on_change import Insert
 from sql.engine.statement.evaluation import Choice
 from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.subqueries import Subqueries
-from sql.errors import DataError, SqlError, did_you_mean
+from sql.errors import DataError, SqlError, did_you_mean, raised
 from sql.language import parse
 from sql.plan.logical import Plan, TriggerPlan
 from sql.plan.options import RuleOptions
@@ -149,7 +149,7 @@ class Question:
             plan = binder.delete(statement.where)
         else:
             plan = binder.update(statement.assignments, statement.where)
-        relation, changed = self.catalog.relations[plan.relation], Changed(_raised)
+        relation, changed = self.catalog.relations[plan.relation], Changed(raised)
         work = ActingText(plan, relation, self._functions(plan)).over(relation, self.forward)
         work(changed, [{}], self.env.now_ms)
         return [] if relation.kind == "table" else changed.came
@@ -189,10 +189,6 @@ class Question:
         codes = subqueries_of(plan.subqueries, code)
         subqueries = Subqueries(codes, code.warnings, self.env, RunningStatement, _raise_reason)
         return FunctionSet(*code.settings, joined=True, text=self.text, subqueries=subqueries.answers)
-
-
-def _raised(row: object, error: BaseException) -> None:
-    raise error
 
 
 def _raise_reason(row: Row, why: str) -> None:

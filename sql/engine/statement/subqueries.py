@@ -24,6 +24,7 @@ from sql.compiler.shared_code import Answer, Environment
 from sql.emission import Emission
 from sql.engine.statement.evaluation import Choice, Evaluation
 from sql.engine.statement.statement_core import StatementCore
+from sql.errors import raised
 from sql.rows import as_it_is
 from sql.types import Saved
 
@@ -59,7 +60,7 @@ class Correlated:
         self.ahead = None if code.answer is None else code.answer.ahead(self.rows)
         if code.answer is None:
             self.find = code.finder.over(self.rows)
-            self.evaluation = Evaluation(code.text, code.functions, self._failed)
+            self.evaluation = Evaluation(code.text, code.functions, raised)
 
     def new_event(self, row: object, time_ms: int) -> Event:
         """The event of a row, with a number of its own."""
@@ -69,10 +70,6 @@ class Correlated:
     def fail(self, row: object, error: BaseException) -> None:
         """A window could not evaluate an event."""
         self.report(row, str(self.code.functions.failure(error)))
-
-    @staticmethod
-    def _failed(row: object, error: BaseException) -> None:
-        raise error
 
     def _begin(self) -> None:
         """Begin work of this instance: the answers that its functions read are this instance's."""
