@@ -210,5 +210,5 @@ def test_a_snapshot_with_the_mark_of_another_format_is_unreadable(tmp_path: Path
     index, stored = pages.encode({"rules": {"r": {"n": 1}}}, 1, pages.NOTHING, "run")
     path.write_bytes(magic + index[len(magic) :])
     pages.pages_path(tmp_path, 1).write_bytes(stored)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"does not fit|not enough values|Expected"):
         pages.read(path)
