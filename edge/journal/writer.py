@@ -34,6 +34,9 @@ read."""
 MESSAGE_BYTES = 100
 """The memory of a message beside its payload."""
 
+BATCH_BYTES = 500
+"""The memory of a batch beside its messages; packing a batch takes as long as packing three messages."""
+
 
 @dataclass(slots=True)
 class _Open:
@@ -110,7 +113,7 @@ class Journal:
     def append_batch(self, at_ms: int, messages: Sequence[Message], connection: str = "") -> None:
         """Add messages of one connection; only memory is touched."""
         self._gathered.append(_Messages(at_ms, messages, connection))
-        self._gathered_bytes += payload_bytes(messages) + MESSAGE_BYTES * len(messages)
+        self._gathered_bytes += payload_bytes(messages) + MESSAGE_BYTES * len(messages) + BATCH_BYTES
         if self._gathered_bytes >= FRAME_BYTES:
             self.end_frame()
 

@@ -64,6 +64,15 @@ def test_what_a_sync_makes_durable_is_one_frame_unless_it_is_large(tmp_path: Pat
     assert [len(records) for records in found(tmp_path)[0] if isinstance(records, list)] == [1] * 54
 
 
+def test_messages_that_come_one_by_one_fill_a_frame_sooner_than_many_at_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 0, segment_bytes=10_000_000, compression="none")
+    journal.append_batch(1, [message(number) for number in range(1, 101)])
+    assert journal.position == 0
+    for number in range(101, 201):
+        journal.append_batch(number, [message(number)])
+    assert journal.position > 0
+
+
 FRAMES_OF_ONE_RECORD = (
     b"penstock journal 1\n\0\0\0\0\0"
     b"\xa7J\0\0\x1e\0\0\0\x18\0\0\0\xf0?\xba\xc1\x99\xa5batch\x01\0\x91\xa7plant/x"
