@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -260,7 +260,7 @@ class Accumulated:
         unsure = [f"{self.local} is not SKIP"] if self.call.filter else []
         if self.call.inline is not None and self.call.inline.is_scaled:  # a sum, which takes every float
             unsure.append(f"{self.local}.__class__ is not float")
-        with loop.source.block(f"if {' and '.join(unsure)}:") if unsure else _no_block():
+        with loop.source.block(f"if {' and '.join(unsure)}:") if unsure else nullcontext():
             loop.line(f"{self.owner(owner)}.check({self.local})", span)
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
@@ -271,7 +271,7 @@ class Accumulated:
         if self.counts_all:
             loop.line(f"{self.owner(owner)}.count {'+' if enters else '-'}= 1")
             return
-        with loop.source.block(f"if {local} is not SKIP:") if self.call.filter else _no_block():
+        with loop.source.block(f"if {local} is not SKIP:") if self.call.filter else nullcontext():
             loop.line(f"{self.owner(owner)}.{verb}({local}, {event})")
 
     def result(self, owner: str, event: str) -> str:
@@ -364,7 +364,3 @@ def inline_form(call: AggregateCall, removal: Removal) -> Inline | None:
 def _write_lines(loop: LoopWriter, statements: Sequence[str], words: dict[str, str]) -> None:
     for line in lines(statements):
         loop.source.line(line.format(**words))
-
-
-def _no_block() -> AbstractContextManager[None]:
-    return nullcontext()

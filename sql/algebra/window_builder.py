@@ -27,7 +27,7 @@ from sql.algebra.retain.predicate import Predicate
 from sql.algebra.retain.queues import READ_NO_EVENT, Lifetime, Queue
 from sql.algebra.union import Union
 from sql.algebra.windows import catalog as windows
-from sql.algebra.windows.catalog import Computed, Start, WindowSpec
+from sql.algebra.windows.catalog import Computed, Start
 from sql.algebra.windows.lots import lot_window
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
@@ -110,9 +110,7 @@ class WindowBuilder:
         return QueuePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
 
     def _line(self, plan: WindowPlan, now_ms: int) -> Queue:
-        spec = windows.lookup(plan.name)
-        assert spec is not None
-        window = self._make(spec, plan, now_ms)
+        window = self._make(plan, now_ms)
         assert isinstance(window, Queue)
         return window
 
@@ -152,10 +150,8 @@ class WindowBuilder:
         members: list[Policy | EventBatch] = []
         derived: Operator | None = None
         for plan in plans:
-            spec = windows.lookup(plan.name)
-            assert spec is not None
-            made = self._make(spec, plan, now_ms)
-            if spec.role == "derived":
+            made = self._make(plan, now_ms)
+            if windows.role_of(plan.name) == "derived":
                 derived = self._derived(plan, made, key_columns, owner)
             else:
                 members.append(EventBatch(made) if isinstance(made, Trigger) else made)
@@ -183,7 +179,9 @@ class WindowBuilder:
             window.keeps_values = True
         return window
 
-    def _make(self, spec: WindowSpec, plan: WindowPlan, now_ms: int) -> Any:
+    def _make(self, plan: WindowPlan, now_ms: int) -> Any:
+        spec = windows.lookup(plan.name)
+        assert spec is not None
         assert spec.make is not None
         start = Start(now_ms, self.context.zone)
         arguments = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -180,15 +180,24 @@ class FunctionSet:
         self.generated.append(found)
         return found
 
-    def loop(self, source: SourceWriter, slots: dict[Any, Code]) -> LoopWriter:
-        """A writer of statements over the row `e`; `slots` has the code of values beside its columns."""
+    def loop(
+        self,
+        source: SourceWriter,
+        slots: dict[Any, Code],
+        *,
+        rows: Mapping[int, str] | None = None,
+        nullable: Container[int] = (),
+    ) -> LoopWriter:
+        """A writer of statements over the row `e`, or over rows in locals by source, which are NULL for those
+        `nullable`; `slots` has the code of values beside columns."""
         own, reader = self.writer, self.reader
         for place in range(len(reader.hits.calls)):
             hits, attribute = reader.hits.of(place)
             text = f"{self.names.bind(hits, 'hits')}.{attribute}"
             slots = {**slots, ("hit", place): Code(text, False, False, NUMBER)}
-        rows = RowReader(self.names, self.catalog, reader.shape, slots, joined=reader.joined)
-        return LoopWriter(source, rows, own.warnings, own.context)
+        settings = self.names, self.catalog, reader.shape, slots
+        found = RowReader(*settings, joined=reader.joined, rows=rows, nullable=nullable)
+        return LoopWriter(source, found, own.warnings, own.context)
 
     def value(self, node: Bound) -> EventFunction:
         """The value of an expression."""

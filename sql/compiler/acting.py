@@ -173,14 +173,11 @@ class ActingText:
         if branch.condition is None:
             self._write_actions(branch)
             return
-        with source.block(f"if {self._true(branch.condition)}:", branch.condition.span):
+        with source.block(f"if {self._loop().true(branch.condition)}:", branch.condition.span):
             self._write_actions(branch)
         if len(branches) > 1:
             with source.block("else:"):
                 self._write_branches(branches[1:])
-
-    def _true(self, condition: Bound) -> str:
-        return self._loop().true(condition)
 
     def _write_actions(self, branch: BranchPlan) -> None:
         """The actions on one row, one after the other: each reads what those before it wrote."""
@@ -206,7 +203,7 @@ class ActingText:
             if action.where is None:
                 self._write_action(action, is_sure=is_sure)
                 continue
-            with source.block(f"if {self._true(action.where)}:", action.where.span):
+            with source.block(f"if {self._loop().true(action.where)}:", action.where.span):
                 self._write_action(action, is_sure=is_sure)
         if not is_sure and "delete" in kinds:
             with source.block("if is_gone:"):

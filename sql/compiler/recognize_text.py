@@ -24,9 +24,7 @@ from sql.algebra.window_builder import period
 from sql.codegen.expression_code import Code
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.loop import LoopWriter
-from sql.codegen.names import Names
 from sql.codegen.output_rows import write_items
-from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter, identifier
 from sql.compiler.shared_code import SharedCode
 from sql.plan.bound import Bound, Read
@@ -43,8 +41,7 @@ class RecognizeText:
     ) -> None:
         """`is_held`: rows may leave a window, or matches wait for the end of an interval."""
         self.plan = plan
-        self.catalog, self.context, self.warnings = around.settings
-        self.shape = around.env.shape
+        self.functions = FunctionSet(*around.settings, shape=around.env.shape)
         width = len(plan.variables)
         self.places = [f"v_{place}" for place in range(width)]
         self.lists = {place: f"list_{place}" for place, is_list in enumerate(plan.lists) if is_list}
@@ -60,12 +57,12 @@ class RecognizeText:
         self.covers = is_one_path
         """True if of readings of an attempt that can go on alike the preferred is enough."""
         self.is_by_attempt = is_one_path and not self.is_first_only
-        self.names = Names()
+        self.names = self.functions.names
         self.names.bound |= {
             "Event": Event,
             "after": program.edges(may_cover=is_one_path),
-            "context": self.context,
-            "partition": self.context.partition,
+            "context": around.context,
+            "partition": around.partition,
             "rows_of": rows_of,
         }
         source = SourceWriter()
@@ -82,10 +79,7 @@ class RecognizeText:
         slots: dict[Any, Code] = {("event_time", None): Code("context.now_ms", False, False, "number")}
         slots |= {("aggregate", i): Code(f"a_{i}", True, True) for i in range(len(self.plan.aggregates))}
         nullable = {place for place, name in rows.items() if name != sure}
-        reader = RowReader(
-            self.names, self.catalog, self.shape, slots, joined=False, rows=rows, nullable=nullable
-        )
-        return LoopWriter(source, reader, self.warnings, self.context)
+        return self.functions.loop(source, slots, rows=rows, nullable=nullable)
 
     def _variables(self) -> dict[int, str]:
         return {**dict(enumerate(self.places)), **self.lists}

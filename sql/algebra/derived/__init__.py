@@ -1,1 +1,1 @@
-"""Values from earlier events: statistics as windows, analytic functions, prev and prior."""
+"""Values from earlier events: statistics as windows, analytic functions."""

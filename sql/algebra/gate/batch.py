@@ -97,10 +97,6 @@ class EventBatch:
         """The step has ended."""
         self.fresh = False
 
-    def all_events(self) -> Iterable[Event]:
-        yield from self.held
-        yield from self.generation
-
     def snapshot(self) -> BatchState:
         return {
             "held": [event.seq for event in self.held],

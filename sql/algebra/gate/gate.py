@@ -1,19 +1,44 @@
-"""Gate: a batch as a window, alone or behind the policies that it is intersected with."""
+"""Windows that hold events back: in a loop an event that is surely held takes no call. Gate is a batch as a
+window, alone or behind the policies that it is intersected with."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import EventBatch
-from sql.algebra.gate.gated import Gated
 from sql.algebra.meet import Meet
-from sql.algebra.operator import FindEvent, earliest
+from sql.algebra.operator import FindEvent, Operator, earliest
 from sql.algebra.retain.policies import Policy
 from sql.algebra.sight import BatchSight, Sight
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
+
+
+class Gated(Operator):
+    """In the text `operator` is the window and `x` the event that arrives."""
+
+    releases_on_arrival = True
+    """True if an arrival may release something; else `write_hold` is all that an event does."""
+
+    keeps_values = False
+    """True if `x` is what the event contributes, and no event."""
+
+    @abstractmethod
+    def write_load(self, source: SourceWriter) -> None:
+        """Load the held events into locals: before the loop, and again after each release."""
+
+    @abstractmethod
+    def write_hold(self, source: SourceWriter) -> None:
+        """The event is held; `continue` where that is sure only on a condition."""
+
+    has_end = False
+    """True if `write_end` writes something."""
+
+    def write_end(self, source: SourceWriter) -> None:  # most have nothing left to do
+        """After the loop."""
 
 
 class Gate(Gated):
@@ -85,7 +110,8 @@ class Gate(Gated):
         self.batch.end_step()
 
     def held(self) -> Iterable[Event]:
-        return self.batch.all_events()
+        yield from self.batch.held
+        yield from self.batch.generation
 
     def sight(self, event: Event) -> Sight:
         return BatchSight(self.batch.generation)

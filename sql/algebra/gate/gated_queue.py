@@ -22,7 +22,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.gate.gated import Gated
+from sql.algebra.gate.gate import Gated
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Sight

@@ -78,7 +78,9 @@ class LimitBuilder:
         opens = None if output.after is None else period(output.after, functions).add(self.now_ms, self.zone)
         swallowed = constant_value(output.after_events, functions)
         after = After(swallowed, opens) if opens is not None or swallowed else None
-        return LimitedOutput(self._condition(output), self._given(output), after, self._at_end(output))
+        end = output.terminated
+        at_end = None if end is None else self._met(end.condition, end.then_set)
+        return LimitedOutput(self._condition(output), self._given(output), after, at_end)
 
     def _condition(self, output: OutputPlan) -> OutputTrigger:
         functions = self.functions
@@ -96,10 +98,6 @@ class LimitBuilder:
         if output.when is not None:
             return WhenExpression(self._met(output.when, output.then_set))
         return Always() if output.terminated is None else Never()
-
-    def _at_end(self, output: OutputPlan) -> CountedCondition | None:
-        plan = output.terminated
-        return None if plan is None else self._met(plan.condition, plan.then_set)
 
     def _met(self, condition: Bound | None, then_set: Assignments) -> CountedCondition:
         return counted_condition(condition, then_set, self.functions, self.catalog)

@@ -20,7 +20,6 @@ from sql.calendar.period import Period
 from sql.codegen.expression_code import Code
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
-from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.errors import NOWHERE
 from sql.plan import pattern_plan as plans
@@ -136,13 +135,8 @@ class PairText:
 
     def _loop(self, source: SourceWriter, row: int | None) -> LoopWriter:
         """A writer of expressions over the event, which they read as its own row or by a tag."""
-        own, names, writer = self.functions.reader, self.functions.names, self.functions.writer
-        slots: dict[tuple[str, object], Code] = {
-            ("event_time", None): Code("context.now_ms", False, False, "number")
-        }
-        rows = {} if row is None else {row: "e"}
-        reader = RowReader(names, own.catalog, own.shape, slots, joined=False, rows=rows)
-        return LoopWriter(source, reader, writer.warnings, writer.context)
+        slots: dict[Any, Code] = {("event_time", None): Code("context.now_ms", False, False, "number")}
+        return self.functions.loop(source, slots, rows={} if row is None else {row: "e"})
 
     def _write_event(self, source: SourceWriter, stream: str) -> None:
         loop, parts, first = self._loop(source, OWN), self.parts, self.first

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, PackedRow, made_row, pack_row
-from sql.algebra.sample.instance import Instance, Tap
-from sql.algebra.sample.text import write_locals
+from sql.algebra.sample.instance import Instance, Tap, write_locals
 from sql.codegen.loop import LoopWriter
 from sql.types import Plain, Saved, Value
 

@@ -24,8 +24,7 @@ from sql.algebra.fold import Fold
 from sql.algebra.kept import Accumulated, inline_form
 from sql.algebra.retain.values import ABSENT
 from sql.algebra.sample.content import Content, Entries, Sample
-from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import write_locals
+from sql.algebra.sample.instance import Instance, write_locals
 from sql.codegen.loop import LoopWriter
 from sql.errors import over_max_groups
 from sql.plan.logical import Plan

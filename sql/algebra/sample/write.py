@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from sql.algebra.sample.compose import SampleParts
-from sql.algebra.sample.text import instance_class, write_locals
+from sql.algebra.sample.instance import instance_class, write_locals
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter

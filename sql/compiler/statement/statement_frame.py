@@ -12,7 +12,7 @@ from sql.aggregates.base import Removal
 from sql.aggregates.structures.exact import NAN
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.fold import Fold
-from sql.algebra.gate.gated import Gated
+from sql.algebra.gate.gate import Gated
 from sql.algebra.operator import Operator
 from sql.algebra.retain.by_key import LatestPerKey
 from sql.algebra.retain.grouped import QueuePerKey

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from sql.algebra.sample.instance import Instance
+from sql.algebra.sample.instance import Instance, write_locals
 from sql.algebra.sample.shown_inline import InlineRow
-from sql.algebra.sample.text import write_locals
 from sql.algebra.sample.windows.group_entry import (
     Finding,
     GroupParameter,
