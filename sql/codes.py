@@ -79,12 +79,10 @@ CODES: dict[str, CodeText] = {
     "B205": CodeText("two sources of the same name", "give one an alias with AS"),
     "B206": CodeText("two result columns of the same name", "give one an alias with AS"),
     "B207": CodeText("unknown variable", "declare it under variables:"),
-    "B208": CodeText(
-        "a constant is assigned, or a subquery selects several columns",
-        "assign a variable; select one column",
-    ),
+    "B208": CodeText("a constant is assigned", "assign a variable"),
     "B209": CodeText(
-        "a subquery in the wrong place, or without window", "give it a window, for example E#lastevent"
+        "a subquery in the wrong place, without window, or with several columns where it needs one",
+        "give it a window, for example E#lastevent; select one column",
     ),
     "B210": CodeText(
         "aliases that define each other", "rename one; qualify the column where the column is meant"
@@ -121,7 +119,10 @@ CODES: dict[str, CodeText] = {
     ),
     "B321": CodeText("meta() without the name of a field", "write meta(topic)"),
     "B322": CodeText("prev or prior without a window in FROM", "use it in SELECT of a query with E#window"),
-    "B323": CodeText("prior() with a number that is not constant", "write the number itself"),
+    "B323": CodeText(
+        "prev() whose number of events is not its first argument, or prior() with one that is not constant",
+        "write prev(1, x), and for prior() the number itself",
+    ),
     "B324": CodeText(
         "prev() without data window, or an analytic function in the wrong place",
         "add a window, for example E#length(2)",

@@ -4,11 +4,11 @@ variables and its own counts."""
 from __future__ import annotations
 
 from sql import syntax as ast
+from sql.binder.catalog_names import check_assigned
 from sql.binder.crontabs import check_crontab
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
 from sql.binder.windows.lengths import bind_period, check_count
-from sql.errors import did_you_mean
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.clauses import OutputPlan, TerminatedPlan
 from sql.types import Type
@@ -76,14 +76,6 @@ class OutputLimitBinder:
         return bound
 
     def _assigned(self, item: ast.Assignment, place: Place) -> Bound:
-        variable = self.binder.site.catalog.variables.get(item.name)
-        if variable is None:
-            self.problems.error(
-                "B207",
-                f"unknown variable '{item.name}'",
-                item.span,
-                did_you_mean(item.name, self.binder.site.catalog.variables),
-            )
-        elif variable.constant:
-            self.problems.error("B208", f"variable '{item.name}' is constant", item.span)
-        return self._without_columns(self.binder.bind(item.value, place), item.value, place) or Const(None)
+        value = self.binder.bind(item.value, place)
+        check_assigned(self.binder, item, value)
+        return self._without_columns(value, item.value, place) or Const(None)

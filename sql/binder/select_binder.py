@@ -265,9 +265,8 @@ class SelectBinder:
         plan = inner.bind()
         kind = _subquery_kind(node, plan)
         if kind == "list" and (len(plan.items) != 1 or plan.items[0].name is None):
-            self.problems.error(
-                "B208", "IN, ANY and ALL compare with one column", node.span, "select one column"
-            )
+            message = "IN, ANY and ALL compare with one column"
+            self.problems.error("B209", message, node.span, "select one column")
         whole = plan.aggregates and not inner.scope.correlated and plan.row_kind == "aggregate"
         is_asked = any(stream.kind == "asked" for stream in inner.sources.streams)
         if plan.sources and not (whole or is_asked or all(source.keeps for source in plan.sources)):

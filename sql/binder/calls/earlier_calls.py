@@ -41,6 +41,8 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
         value = binder.bind(node.args[-1], inner)
     default = 0 if node.name == "prevtail" else 1
     given = binder.bind(node.args[0], inner) if len(node.args) == 2 else Const(default)
+    if len(node.args) == 2 and node.name != "prior":
+        _check_order(binder, node, given, value)
     index = count_of(binder, given) if node.name == "prior" else given
     if index is None:
         binder.problems.error("B323", "prior() needs a constant number of events", node.args[0].span)
@@ -53,6 +55,14 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
         Type.INTEGER if node.name == "prevcount" else Type.ARRAY if node.name == "prevwindow" else value.type
     )
     return Slot("prev", remember(binder.prevs, call), type=result, span=node.span)
+
+
+def _check_order(binder: Binding, node: ast.Call, number: Bound, value: Bound) -> None:
+    """Report a number of events that is none, and a constant in the place of the value: swapped arguments."""
+    is_swapped = isinstance(value, Const) and not isinstance(number, Const)
+    if is_swapped or not Type.INTEGER.accepts(number.type):
+        message = f"the first argument of {node.name}() is the number of events, a whole number"
+        binder.problems.error("B323", message, node.args[0].span, f"write {node.name}(1, x)")
 
 
 def bind_analytic(binder: Binding, node: ast.Call, place: Place) -> Bound:

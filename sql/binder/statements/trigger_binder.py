@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sql import syntax as ast
-from sql.binder.catalog_names import unknown_column, unknown_relation
+from sql.binder.catalog_names import check_assigned, unknown_column, unknown_relation
 from sql.binder.items import SELECT, ItemBinder
 from sql.binder.place import Place
 from sql.binder.relations import lookups, relation_binder
@@ -158,19 +158,10 @@ class TriggerBinder:
     def assign(self, assignments: tuple[ast.Assignment, ...]) -> SetPlan:
         """`set variable = …`."""
         bound: list[tuple[str, Bound, Bound | None]] = []
-        variables = self.select.site.catalog.variables
         for item in assignments:
-            variable = variables.get(item.name)
-            if variable is None:
-                self.problems.error(
-                    "B207", f"unknown variable '{item.name}'", item.span, did_you_mean(item.name, variables)
-                )
-            elif variable.constant:
-                self.problems.error("B208", f"'{item.name}' is a constant", item.span)
             index = None if item.index is None else self.binder.bind(item.index, SET)
             value = self.binder.bind(item.value, SET)
-            if variable is not None and index is None:
-                self.binder.expect(value, variable.type, f"variable '{item.name}'", item.span)
+            check_assigned(self.binder, item, value)
             bound.append((item.name, value, index))
         self.site.raise_if_any()
         assert self.source is not None
