@@ -120,14 +120,13 @@ class ConditionBuilder:
     def _pattern(self, plan: PatternPointPlan) -> PatternCondition:
         pattern = plan.pattern
         places = plan.places or (None,) * len(pattern.tags)
-        tags = tuple((tag.name, tag.stream, place) for tag, place in zip(pattern.tags, places, strict=True))
         at_work: list[Any] = []
         clock = Context(zone=self.zone, partition=at_work)
         functions = FunctionSet(self.catalog, clock, Warnings(), text=pattern.text, kind=PatternReader)
         builder = PatternBuilder(pattern, functions, self.zone, self.options)
         atoms = compiled(pattern, functions, self.functions)
         return PatternCondition(
-            builder, self.report, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive
+            builder, self.report, functions, clock, at_work, atoms, places, plan.place, plan.inclusive
         )
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:

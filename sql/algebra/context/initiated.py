@@ -23,27 +23,26 @@ START_TIME: Final = 0
 END_TIME: Final = 1
 
 
-class NonOverlappingDefinition(LevelDefinition):
-    """`start … end …`. The first two properties are the start and end times, here and in the next."""
+class InitiatedDefinition(LevelDefinition):
+    """Conditions for the start and for the end of partitions, whose times are the first two properties."""
 
     def __init__(self, plan: LevelPlan, depth: int, build: ConditionBuilder) -> None:
         super().__init__(plan, depth)
         kind = plan.kind
-        assert isinstance(kind, SpanPlan)
+        assert isinstance(kind, SpanPlan | OverlappingPlan)
         self.start, self.end = build.start(kind.start), build.end(kind.end)
         self.assumes_inside = isinstance(kind.start, CrontabPlan) and isinstance(kind.end, CrontabPlan)
         """Crontabs for both: at activation `now` is inside if the next end comes before, or
         with, the next start."""
 
 
-class OverlappingDefinition(LevelDefinition):
+class OverlappingDefinition(InitiatedDefinition):
     """`initiated by … terminated by …`. `now`: one partition more at activation."""
 
     def __init__(self, plan: LevelPlan, depth: int, build: ConditionBuilder) -> None:
-        super().__init__(plan, depth)
+        super().__init__(plan, depth, build)
         kind = plan.kind
         assert isinstance(kind, OverlappingPlan)
-        self.start, self.end = build.start(kind.start), build.end(kind.end)
         self.distinct = build.functions.key(kind.distinct) if kind.distinct else None
         self.now = kind.now
 
@@ -51,7 +50,7 @@ class OverlappingDefinition(LevelDefinition):
 class InitiatedLevel(LiveLevel):
     """A level with conditions for the start and for the end of partitions."""
 
-    definition: NonOverlappingDefinition | OverlappingDefinition
+    definition: InitiatedDefinition
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -140,8 +139,6 @@ class InitiatedLevel(LiveLevel):
 
 class NonOverlappingLevel(InitiatedLevel):
     """While the partition lives the start is not watched; while there is none the end is not."""
-
-    definition: NonOverlappingDefinition
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -7,7 +7,7 @@ from functools import partial
 
 from sql.algebra.context.context_conditions import ConditionBuilder
 from sql.algebra.context.initiated import (
-    NonOverlappingDefinition,
+    InitiatedDefinition,
     NonOverlappingLevel,
     OverlappingDefinition,
     OverlappingLevel,
@@ -39,7 +39,7 @@ KINDS: dict[type[KindPlan], tuple[Define, type[LiveLevel]]] = {
     KeyedPlan: (KeyedDefinition, KeyedLevel),
     HashedPlan: (HashedDefinition, KeyedLevel),
     CategoriesPlan: (CategoryDefinition, CategoryLevel),
-    SpanPlan: (NonOverlappingDefinition, NonOverlappingLevel),
+    SpanPlan: (InitiatedDefinition, NonOverlappingLevel),
     OverlappingPlan: (OverlappingDefinition, OverlappingLevel),
 }
 

@@ -28,8 +28,7 @@ class PatternCondition:
     report       gets the errors of evaluation
     functions  those of all machines, which read `clock` and, of the partition that is watched, `at_work`
     atoms      what an event must fulfil to matter, by stream
-    tags       per tag: its name, the stream of its events,
-               and the place it is kept at (None: under the name of all)
+    places     per tag the place it is kept at (None: under the name of all)
     place      where the whole match is kept, if it has a name
     inclusive  whether its tagged events count in the partition it starts
     """
@@ -40,7 +39,7 @@ class PatternCondition:
     clock: Context
     at_work: list[Any]
     atoms: dict[str, list[Atom]]
-    tags: tuple[tuple[str, str, int | None], ...]
+    places: tuple[int | None, ...]
     place: int | None = None
     inclusive: bool = False
 
@@ -50,18 +49,18 @@ class PatternCondition:
         if self.place is not None:
             values[self.place] = found
             return
-        for tag, _, place in self.tags:
+        for value, place in zip(found.values(), self.places, strict=True):
             if place is not None:
-                values[place] = found[tag]
+                values[place] = value
 
     def counted(self, match: Match) -> Iterator[tuple[str, Any]]:
         """The stream and row of each event that counts in the partition it starts, in
         the order of the tags."""
         if not self.inclusive:
             return
-        for (_, stream, _), value in zip(self.tags, match, strict=True):
+        for tag, value in zip(self.builder.plan.tags, match, strict=True):
             rows = value if isinstance(value, list) else [value]
-            yield from ((stream, row) for row in rows if row is not None)
+            yield from ((tag.stream, row) for row in rows if row is not None)
 
 
 class PatternWatch:

@@ -48,13 +48,13 @@ class Stacks:
         self.back.merge(part)
         self.parts.append(part)
 
-    def pop(self) -> None:
+    def pop(self, part: Accumulator) -> None:
         """The oldest part goes."""
         if not self.front:
             later: Accumulator | None = None
-            for part in reversed(self.parts):
+            for own in reversed(self.parts):
                 merged = self.make()
-                merged.merge(part)
+                merged.merge(own)
                 if later is not None:
                     merged.merge(later)
                 self.front.append(merged)
@@ -63,7 +63,7 @@ class Stacks:
             self.back = self.make()
         self.front.pop()
 
-    def result(self) -> Any:
+    def result(self, groups: Iterable[Group], place: int) -> Any:
         """The aggregate over all parts."""
         if not self.front:
             return self.back.result()
@@ -78,22 +78,20 @@ class Stacks:
 class RunningParts:
     """The aggregate over a queue of parts where what came can be taken away again."""
 
-    __slots__ = ("parts", "whole")
+    __slots__ = ("whole",)
 
     def __init__(self, make: Callable[[], Accumulator]) -> None:
         self.whole = make()
-        self.parts: deque[Accumulator] = deque()
 
     def push(self, part: Accumulator) -> None:
         """A part comes."""
         self.whole.merge(part)
-        self.parts.append(part)
 
-    def pop(self) -> None:
+    def pop(self, part: Accumulator) -> None:
         """The oldest part goes."""
-        self.whole.unmerge(self.parts.popleft())
+        self.whole.unmerge(part)
 
-    def result(self) -> Any:
+    def result(self, groups: Iterable[Group], place: int) -> Any:
         """The aggregate over all parts."""
         return self.whole.result()
 
@@ -101,25 +99,22 @@ class RunningParts:
 class MergedLate:
     """The aggregate over a queue of parts too large to be merged beforehand: merged at each sample."""
 
-    __slots__ = ("make", "parts")
+    __slots__ = ("make",)
 
     def __init__(self, make: Callable[[], Accumulator]) -> None:
         self.make = make
-        self.parts: deque[Accumulator] = deque()
 
     def push(self, part: Accumulator) -> None:
-        """A part comes."""
-        self.parts.append(part)
+        """The groups have it."""
 
-    def pop(self) -> None:
-        """The oldest part goes."""
-        self.parts.popleft()
+    def pop(self, part: Accumulator) -> None:
+        """The groups have it no longer."""
 
-    def result(self) -> Any:
-        """The aggregate over all parts."""
+    def result(self, groups: Iterable[Group], place: int) -> Any:
+        """The aggregate over all parts, which are at this place in the groups."""
         merged = self.make()
-        for part in self.parts:
-            merged.merge(part)
+        for group in groups:
+            merged.merge(group.accumulators[place])
         return merged.result()
 
 
@@ -147,9 +142,10 @@ class Total:
 
     def pop(self) -> None:
         """The oldest pane leaves the window."""
-        self.mixed -= isinstance(self.groups.popleft(), MixedGroup)
-        for aggregate in self.aggregates:
-            aggregate.pop()
+        group = self.groups.popleft()
+        self.mixed -= isinstance(group, MixedGroup)
+        for aggregate, part in zip(self.aggregates, group.accumulators, strict=True):
+            aggregate.pop(part)
 
 
 def queue_of(call: AggregateCall) -> Queue:
@@ -269,7 +265,7 @@ class Panes(Folded):
         return map(self._sampled, sorted(p.totals.values(), key=lambda total: total.groups[0].number))
 
     def _sampled(self, total: Total) -> tuple[Any, list[Any]]:
-        found = [aggregate.result() for aggregate in total.aggregates]
+        found = [each.result(total.groups, place) for place, each in enumerate(total.aggregates)]
         return total.groups[0][0], [found[place] for place in self.fold.order]
 
     def clear(self, p: Instance) -> None:
