@@ -12,7 +12,8 @@ The way out (`cpu_out_…`): what a published row costs, as the difference betwe
 message and one that gives each to `nop`, in the cost of a message for the bare subscriber.
 
 The same message with more to do (`cpu_ten_rules`, `cpu_cloud`, `cpu_sessions`), and with no time to wait
-(`latencyMs: 0`: `cpu_at_once_…`), is told without a bar, but for the latency of the latter.
+(`latencyMs: 0`: `cpu_at_once_…`), is told without a bar, but for the latency of the latter, beside
+that of a bare client that publishes passing messages again.
 """
 
 from __future__ import annotations
@@ -136,13 +137,21 @@ def compared(name: str, load: Load, bar_ms: float | None = None, **gateway: Any)
     bare, _ = measured(load, bare_subscriber)
     used, found = measured(load, partial(the_gateway, **gateway))
     p50, p99, _ = quantiles(found)
-    bar = "" if bar_ms is None else f" (bar {bar_ms:g})"
+    bar = "" if bar_ms is None else f" (bar {bar_ms:g}; {floor_of(load)})"
     line = (
         f"{name}: {used:.1f} µs a message at {load.rate:,}/s with QoS {load.qos}, bare paho {bare:.1f}; "
         f"message to result p50 {p50:.1f} ms, p99 {p99:.1f} ms{bar}"
     )
     numbers = {name: used / bare, f"{name}_us": used, f"{name}_p99_ms": p99}
     return Result(name, unit="µs", ratio=used / bare, lines=[line], numbers=numbers)
+
+
+def floor_of(load: Load) -> str:
+    """The latency of a bare client in place of the gateway, which publishes stamped messages again and holds
+    nothing back."""
+    _, found = measured(load, partial(bare_subscriber, answers=True))
+    p50, p99, _ = quantiles(found)
+    return f"bare paho p50 {p50:.1f} ms, p99 {p99:.1f} ms"
 
 
 def way_out(load: Load, bar: float) -> Result:
@@ -225,11 +234,14 @@ def the_gateway(
 
 
 @contextmanager
-def bare_subscriber(folder: Path, broker: Mosquitto, load: Load) -> Iterator[Subject]:
-    """A process with a stock client."""
+def bare_subscriber(
+    folder: Path, broker: Mosquitto, load: Load, *, answers: bool = False
+) -> Iterator[Subject]:
+    """A process with a stock client. `answers`: it publishes what a gateway would."""
     context = multiprocessing.get_context("spawn")
     ready, received = context.Event(), context.RawValue("q")
-    process = context.Process(target=subscribe, args=(broker.port, load.qos, ready, received), daemon=True)
+    arguments = (broker.port, load.qos, ready, received, answers)
+    process = context.Process(target=subscribe, args=arguments, daemon=True)
     process.start()
     try:
         assert ready.wait(READY_S_MAX)
@@ -240,14 +252,19 @@ def bare_subscriber(folder: Path, broker: Mosquitto, load: Load) -> Iterator[Sub
         process.join()
 
 
-def subscribe(port: int, qos: int, ready: Any, received: Any) -> None:
+def subscribe(port: int, qos: int, ready: Any, received: Any, answers: bool) -> None:
     """Subscribe and decode as paho's manual shows it. Runs in a process of its own, for ever."""
 
     def on_message(_: Any, userdata: Any, message: Any) -> None:
-        json.loads(message.payload)
+        row = json.loads(message.payload)
         received.value += 1
+        if answers:
+            acknowledge_at_once(client.socket())
+            if row["sent"]:
+                client.publish("results", message.payload, qos)
 
     client = paho_client("bare")
+    client.on_socket_open = lambda _, __, connection: send_at_once(connection)
     client.on_subscribe = lambda *_: ready.set()
     client.on_message = on_message
     client.connect("127.0.0.1", port)
