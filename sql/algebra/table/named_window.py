@@ -103,9 +103,11 @@ class NamedWindow:
 
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave and others enter, all or none of them. Raises DataError where one is refused."""
+        return self._exchange([self.made(row, now_ms) for row in rows], removed, now_ms)
+
+    def _exchange(self, events: Sequence[KeptRow], removed: Iterable[Event], now_ms: int) -> Delta:
         leaving = dict.fromkeys(removed)
-        events = [self.made(row, now_ms) for row in rows]
-        leaving |= dict.fromkeys(self.bounded.room(len(self.rows) - len(leaving), len(rows), leaving))
+        leaving |= dict.fromkeys(self.bounded.room(len(self.rows) - len(leaving), len(events), leaving))
         self._check(events, leaving)
         for event in events:
             self.seq += 1
@@ -125,10 +127,12 @@ class NamedWindow:
         removed: Sequence[Event],
         now_ms: int,
     ) -> Change:
-        """Rows are updated, which makes new rows of them, others come and go, all or none of them."""
-        changed = [row for _, row in updates]
-        delta = self.change([*changed, *rows], [*(event for event, _ in updates), *removed], now_ms)
-        return [event.row for event in delta.inserted], [event.row for event in delta.removed]
+        """Rows are updated, which makes new rows of them, others come and go, all or none of them.
+        What the data windows push out for them is no part of the change."""
+        before = [*(event for event, _ in updates), *removed]
+        came = [self.made(row, now_ms) for row in (*(row for _, row in updates), *rows)]
+        self._exchange(came, before, now_ms)
+        return [event.row for event in came], [event.row for event in before]
 
     def _check(self, rows: Sequence[Event], leaving: Mapping[Event, Any]) -> None:
         for row in rows if self.indexes.unique else ():

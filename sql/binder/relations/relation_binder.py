@@ -15,7 +15,7 @@ from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
 from sql.plan.clauses import IntoTable, ItemPlan
-from sql.plan.declared import AggregateColumn
+from sql.plan.declared import AggregateColumn, WindowDeclaration
 from sql.plan.logical import Plan
 from sql.record import replace
 from sql.types import Type
@@ -259,12 +259,15 @@ def _check_shape(
 
 def check_columns(stream: Stream, items: Sequence[ItemPlan], scope: Scope, at: ast.Node) -> None:
     """Report items that are no column of a relation, or of a type it does not take, or that may not be
-    written."""
+    written. Of a row that `*` alone gives, a named window takes the columns that it has."""
     problems = scope.site.problems
     relation = scope.site.catalog.relations[stream.name].declaration
     aggregates = getattr(relation, "aggregates", {})
+    takes_part = isinstance(relation, WindowDeclaration) and [item.name for item in items] == [None]
     for name, kind, exact in _given(items, scope):
         if name not in relation.columns:
+            if takes_part:
+                continue
             unknown_column(problems, name, stream.name, relation.columns, at.span)
         elif name in aggregates:
             problems.error(

@@ -147,9 +147,7 @@ class SpreadRelation:
                 came += new
                 before += old
         for row in rows:
-            delta = self.insert(row, now_ms)
-            came += [event.row for event in delta.inserted]
-            before += [event.row for event in delta.removed]
+            came += [event.row for event in self.insert(row, now_ms).inserted]
         return came, before
 
 

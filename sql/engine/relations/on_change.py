@@ -12,6 +12,7 @@ from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
 from sql.engine.relations.triggered import TriggerCode, Triggered
 from sql.plan.logical import ActionPlan, Plan, SplitPlan, TriggerPlan
+from sql.rows import as_dict
 
 
 class Insert:
@@ -107,16 +108,20 @@ class SplitCode(TriggerCode):
 
 
 class SplitStatement(Triggered[SplitCode]):
-    """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
+    """on … insert into A select … insert into B select …: rows are queued as those of `insert into`.
+    The statement posts the events that no branch takes."""
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        for row in rows:
-            probe = Event((row, None, None), now_ms, 0)
-            for branch in self.code.branches:
-                if not branch.holds(probe):
-                    continue
+        return self.shown([dict(as_dict(row)) for row in rows if not self._taken(row, now_ms)], (), now_ms)
+
+    def _taken(self, row: object, now_ms: int) -> bool:
+        """Forward the rows of the branches that hold for an event: of all of them, or of the first."""
+        probe, is_taken = Event((row, None, None), now_ms, 0), False
+        for branch in self.code.branches:
+            if branch.holds(probe):
                 assert branch.into is not None
                 self.catalog.loop.forward(branch.into, [branch.row(probe)], self.name)
+                is_taken = True
                 if not self.code.every:
                     break
-        return []
+        return is_taken

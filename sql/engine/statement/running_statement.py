@@ -178,10 +178,10 @@ class RunningStatement(StatementCore):
         limit = self.output.limit
         kind, given = self.plan.row_kind, None if limit is None else limit.given
         output = self.plan.output
-        shows_all = output is not None and output.mode == "all"
-        if kind == "aggregate" and isinstance(given, Everything) and not shows_all:
+        mode = None if output is None else output.mode
+        if kind == "aggregate" and isinstance(given, Everything) and mode != "all":
             return [row.row for row in given.shown]  # rows held back are not in it yet
-        if kind == "group" and not any(source.windows for source in self.plan.sources):
+        if kind == "group" and mode != "snapshot" and not any(source.keeps for source in self.plan.sources):
             return []
         for window in self.windows:
             window.end_step()
