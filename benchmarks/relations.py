@@ -16,6 +16,8 @@ from sql.syntax import CreateStream
 ROWS = 100_000
 FEW = 1_000
 EVENTS = 30_000
+ROUNDS = 15
+"""So many turns of each size: with five, the growth of one statement varies twice as much between runs."""
 
 TABLE = "create table T (dev string primary key, temp double, place double);"
 WINDOW = "create window W#keepall as (dev string, temp double, place double);"
