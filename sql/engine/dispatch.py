@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission, Row, joined
 from sql.engine.boundary import Boundary
 from sql.engine.event_time.event_time_query import EventTime
@@ -41,35 +42,39 @@ class Dispatch:
         """Called for each defect, with its traceback: the owner of the engine can log it."""
         self.validators = Validators(catalog)
         """Validators of the streams whose declared types hold, made at their first event."""
-        self.before: dict[str, list[tuple[int, Change]]] = {}
+        self.before: dict[str, list[tuple[int, str, Change]]] = {}
         """`update istream`: the functions that change, or drop, the events of a stream before any rule reads
-        them, by priority."""
+        them, each with its priority and the name of its statement."""
 
     # --- before the queries ---------------------------------------------------------------------------------
 
-    def change_before(self, stream: str, priority: int, change: Change) -> None:
-        """Change the events of a stream before any query reads them; the change of the
+    def change_before(self, stream: str, priority: int, name: str, change: Change) -> None:
+        """Let a statement change the events of a stream before any query reads them; the change of the
         highest priority comes last."""
         changes = self.before.setdefault(stream, [])
-        changes.append((priority, change))
+        changes.append((priority, name, change))
         changes.sort(key=lambda entry: entry[0])
 
     def alters(self, stream: str) -> bool:
         """True if events of a stream are changed or checked before any query reads them."""
         return stream in self.before or self.validators.is_due(stream)
 
-    def changed(self, stream: str, rows: Sequence[Any]) -> Sequence[Any]:
-        """Events as `update istream` leaves them; those it drops are left out."""
+    def changed(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> Sequence[Any]:
+        """Events as `update istream` leaves them; those it drops are left out. One that a statement cannot
+        change is its error, and goes on as it came."""
         if stream not in self.before:
             return rows
-        out = []
+        left = []
         for row in rows:
             changed = row
-            for _, change in self.before[stream]:
-                changed = None if changed is None else change(changed)
+            for _, name, change in self.before[stream]:
+                try:
+                    changed = None if changed is None else change(changed)
+                except DATA_ERRORS as error:
+                    out.append(Emission(name, now_ms, "error", [dict(as_dict(changed))], (), str(error)))
             if changed is not None:
-                out.append(changed)
-        return out
+                left.append(changed)
+        return left
 
     def checked(
         self, name: str, rows: Sequence[Any], readers: Iterable[str], now_ms: int, out: list[Emission]
@@ -177,8 +182,8 @@ class Dispatch:
 
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows of one insert, for the stream queries that take them as one step."""
-        rows = self.changed(stream, rows)
         out: list[Emission] = []
+        rows = self.changed(stream, rows, now_ms, out)
         for name in tuple(self.roster.readers_of(stream)):
             if self.roster.queries[name].takes_lots:
                 out += self.give(name, stream, rows, now_ms, as_lot=True)
@@ -187,7 +192,7 @@ class Dispatch:
     def give_row(self, stream: str, row: object, now_ms: int) -> list[Emission]:
         """A row of `insert into`, for the statements of its stream."""
         out: list[Emission] = []
-        for changed in self.changed(stream, [row]):
+        for changed in self.changed(stream, [row], now_ms, out):
             self.note_arrival(stream, changed, now_ms)
             for name in tuple(self.roster.readers_of(stream)):
                 if not self.roster.queries[name].takes_lots:

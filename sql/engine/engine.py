@@ -96,7 +96,7 @@ class Engine:
                 out = self.advance(now_ms).parts
             self.now_ms = now_ms
         if stream in dispatch.before:
-            rows = dispatch.changed(stream, rows)
+            rows = dispatch.changed(stream, rows, now_ms, out)
         if dispatch.validators.is_due(stream):
             rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)
         lane = self.roster.lane(stream) if self.catalog.contexts else None

@@ -18,10 +18,10 @@ from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index, declare_expression
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, constant_value
+from sql.codegen.functions import DATA_ERRORS, FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.engine.engine import Engine
-from sql.errors import DataError, Problems, SqlError, did_you_mean
+from sql.errors import DataError, Problems, SqlError, did_you_mean, line_and_column
 from sql.functions.definition import Context
 from sql.language import parse
 from sql.plan.bound import Bound
@@ -105,7 +105,14 @@ def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
             return row
         return None if drops else {**row, **{name: value(event) for name, value in setters}}
 
-    return change
+    def placed(row: dict[str, Any]) -> dict[str, Any] | None:
+        try:
+            return change(row)
+        except DATA_ERRORS as error:
+            line, column = line_and_column(at.text, statement.span.start)
+            raise DataError(f"{line}:{column}: update istream: {error}") from error
+
+    return placed
 
 
 def _free_name(engine: Engine) -> str:
@@ -210,7 +217,8 @@ def _context(at: StatementStart, statement: ast.CreateContext) -> bool:
 
 
 def _update(at: StatementStart, statement: ast.UpdateStream) -> bool:
-    at.engine.dispatch.change_before(statement.stream, priority_of(statement), _change_of(at, statement))
+    change, dispatch = _change_of(at, statement), at.engine.dispatch
+    dispatch.change_before(statement.stream, priority_of(statement), at.name, change)
     return False
 
 

@@ -56,7 +56,9 @@ class Host(Protocol):
     def give_entered(
         self, relation: str, row: Row, readers: Iterable[Consumer], now_ms: int
     ) -> list[Emission]: ...
-    def changed(self, stream: str, rows: Sequence[Any]) -> Sequence[Any]: ...
+    def changed(
+        self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]
+    ) -> Sequence[Any]: ...
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def give_row(self, stream: str, row: object, now_ms: int) -> list[Emission]: ...
 
@@ -232,7 +234,7 @@ class Steps(StepLoop):
         relation, row, statement = self.front.popleft()
         self.listeners.clear()
         try:
-            entering = self.host.changed(relation.name, [row])
+            entering = self.host.changed(relation.name, [row], now_ms, out)
             for changed in entering:
                 relation.insert(changed, now_ms)
         except DATA_ERRORS as error:
