@@ -205,7 +205,7 @@ class Connection:
         client = self._client
         try:
             if self.accepted:
-                self._tell(client)
+                self._send(client)
             if client.socket() is None:
                 raise ConnectionLost("connection closed")
         except Exception as error:  # noqa: BLE001 - as in `turn`
@@ -283,7 +283,7 @@ class Connection:
             if batch:
                 self.on_batch(batch)
 
-    def _tell(self, client: Client) -> None:
+    def _send(self, client: Client) -> None:
         """Send acknowledgements, subscriptions, the status, and what waits to be published unless the broker
         is slow to read or to confirm."""
         orders, publishing = self._orders, self.publishing
