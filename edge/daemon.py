@@ -258,7 +258,7 @@ class Daemon:
         self.commits = open_journal(
             self.recovery, self.config.data.dir, self.clock, self.config.journal, effects, spool=self.spool
         )
-        self.commits.wait_for_messages(self.gateway.latency_ms)
+        self.commits.latency_ms = self.gateway.latency_ms
         self.gateway.commits = self.commits
         self._deploy(self.rule_files.read())
         self.rule_files.close()

@@ -114,12 +114,13 @@ class Commits:
         self.acknowledgements = Acknowledgements()
         self._changed_ms: int | None = None
         self._not_before_ms = 0
-        self.wait_for_messages(0)
+        self.latency_ms = 0
+        """For so long the loop may not read messages."""
 
-    def wait_for_messages(self, latency_ms: int) -> None:
-        """The loop may not read messages for so long: a line is quiet only after it."""
-        self.latency_ms = latency_ms
-        self._quiet_ms = latency_ms + self._config.quiet_ms
+    @property
+    def _quiet_ms(self) -> int:
+        """The time without messages after which a line is quiet."""
+        return self.latency_ms + self._config.quiet_ms
 
     def share(self, streams: int) -> None:
         """So many streams are read: the flight recorder keeps its bytes for each."""

@@ -20,5 +20,5 @@ class Own:
         self.at_work: list[Any] = [None] * (len(variables) + len(relations))
 
     def found(self, variables: Mapping[str, Any], relations: Mapping[str, Any]) -> Sequence[Any]:
-        """The things of one partition, by place."""
-        return (*map(variables.__getitem__, self.variables), *map(relations.__getitem__, self.relations))
+        """The things of one partition, by place; None for one whose declaration has been removed."""
+        return (*map(variables.get, self.variables), *map(relations.get, self.relations))

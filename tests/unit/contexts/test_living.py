@@ -76,3 +76,18 @@ def test_state_saved_with_two_numbers_per_partition_is_restored() -> None:
     assert fresh.partitions("C") == world.engine.partitions("C")
     (emission,) = fresh.push("E", [{"k": "c", "n": 1, "id": "c"}], 0)
     assert emission.inserted == [{"p": 2, "c": 1}]
+
+
+def test_partitions_begin_without_what_was_declared_and_removed() -> None:
+    world = World(
+        "create context C partition by k from E; "
+        "@name('v') context C create variable int x = 1; "
+        "@name('w') context C create window W#keepall as (k string, n int); "
+        "@name('c') context C select count(*) as c from E"
+    )
+    first = world.engine.push("E", [{"k": "a", "n": 1}], 0)
+    for name in ("w", "v"):
+        world.engine.remove(name)
+    second = world.engine.push("E", [{"k": "b", "n": 1}], 1)
+    for emissions in (first, second):
+        assert [(each.rule, each.kind, each.inserted) for each in emissions] == [("c", "rows", [{"c": 1}])]

@@ -85,13 +85,14 @@ class Loop:
     woken: threading.Event = field(default_factory=threading.Event)
     sent: int = 0
     has_receipts: bool = False
+    sync_interval_ms: int = 0
 
     def __post_init__(self) -> None:
         self.disk = SlowDisk(self.clock)
         self.disk.may_sync.set()
         journal = Journal(self.folder / "j", 0, segment_bytes=100_000, compression="none", disk=self.disk)
         snapshots = Snapshots(self.folder / "s", self.clock)
-        config = JournalConfig(sync_interval_ms=0, snapshot_bytes=SNAPSHOT_BYTES)
+        config = JournalConfig(sync_interval_ms=self.sync_interval_ms, snapshot_bytes=SNAPSHOT_BYTES)
         self.commits = Commits(journal, snapshots, self.clock, config, self.spooled, self.woken.set)
 
     def take(self, count: int = 1, is_done: Callable[[], bool] | None = None) -> None:
@@ -235,17 +236,26 @@ def test_a_disk_that_was_slow_is_tried_again_after_a_while(loop: Loop) -> None:
 
 
 def test_a_sync_is_slow_if_results_may_not_wait_as_long(loop: Loop) -> None:
-    loop.commits.wait_for_messages(20)
+    loop.commits.latency_ms = 20
     loop.be_slow()
     loop.take(1)
     assert loop.commits.make()
     assert loop.disk.threads == {threading.current_thread().name}
-    loop.commits.wait_for_messages(19)
+    loop.commits.latency_ms = 19
     loop.be_slow()
     loop.take(1)
     assert loop.commits.make(force=False)
     assert loop.woken.wait(10)
     assert loop.disk.threads == {"journal"}
+
+
+def test_a_line_is_quiet_after_the_latency_that_holds_now(tmp_path: Path) -> None:
+    loop = Loop(tmp_path, sync_interval_ms=50)
+    loop.take(1)
+    assert loop.commits.due_in_ms() == 2
+    loop.commits.latency_ms = 20
+    assert loop.commits.due_in_ms() == 22
+    loop.commits.close()
 
 
 def test_what_needs_no_commit_is_acknowledged_while_one_is_under_way(loop: Loop) -> None:
