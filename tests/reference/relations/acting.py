@@ -58,7 +58,7 @@ class Acting(Statement):
         self.world.post(self.name, self.plan, inserted, removed)
 
     def act(self, trigger: Row) -> Delta:
-        """What one event does."""
+        """What one event does; what data windows push out for it is not posted."""
         store = self.world.stores[self.acts.relation]
         changes = Changes(self, trigger)
         is_matched = False
@@ -72,7 +72,10 @@ class Acting(Statement):
         self.world.publish(store, delta)
         for into, row in changes.forwards:
             self.world.forward(into, row)
-        return Delta([], list(changes.removed)) if self.acts.shows == "rows" else delta
+        if self.acts.shows == "rows":
+            return Delta([], list(changes.removed))
+        before = [*(event for event, _ in changes.updates), *changes.removed]
+        return Delta(delta.inserted, [event for event in delta.removed if event in before])
 
     def _may_match(self) -> bool:
         return self.acts.where is not None or any(branch.matched for branch in self.acts.branches)
