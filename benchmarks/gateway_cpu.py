@@ -264,7 +264,8 @@ def subscribe(port: int, qos: int, ready: Any, received: Any, answers: bool) -> 
                 client.publish("results", message.payload, qos)
 
     client = paho_client("bare")
-    client.on_socket_open = lambda _, __, connection: send_at_once(connection)
+    if answers:
+        client.on_socket_open = lambda _, __, connection: send_at_once(connection)
     client.on_subscribe = lambda *_: ready.set()
     client.on_message = on_message
     client.connect("127.0.0.1", port)

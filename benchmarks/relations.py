@@ -17,7 +17,7 @@ ROWS = 100_000
 FEW = 1_000
 EVENTS = 30_000
 ROUNDS = 15
-"""So many turns of each size: with five, the growth of one statement varies twice as much between runs."""
+"""So many turns of each size: with five, the growth varies nearly twice as much between runs."""
 
 TABLE = "create table T (dev string primary key, temp double, place double);"
 WINDOW = "create window W#keepall as (dev string, temp double, place double);"
@@ -103,7 +103,7 @@ def measured(name: str) -> Result:
     few, many = (RelationBench(declarations, statement, rows) for rows in (FEW, ROWS))
     warm(few)
     warm(many)
-    decoding, small, whole = in_turns((many.decode, few.run, many.run), 5)
+    decoding, small, whole = in_turns((many.decode, few.run, many.run), ROUNDS)
     result = in_decodings(name, many.events, decoding, whole, bar)
     result.lines.append(f"{name}_growth ratio {whole / small:.2f}")
     return result
