@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from rules.durations import DurationMs
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.alchemy import Alchemy
@@ -55,6 +56,9 @@ class SqlSettings(SinkSettings, ConnectionSettings):
         default_factory=list, description="the columns that update, upsert and delete find rows by"
     )
     send_nil_field: bool = Field(True, description="write NULL columns too")
+    timeout: DurationMs = Field(
+        10_000, ge=1, description="milliseconds for connecting and for a batch; not for SQLite"
+    )
 
     @field_validator("url")
     @classmethod
@@ -106,7 +110,11 @@ class SqlSink:
         settings = connected(self._settings, self._context)
         url = reveal(settings.url)
         root = self._context.environment.data_dir
-        database: Database = Sqlite(root / path_of(url)) if url.startswith("sqlite:") else Alchemy(url)
+        database: Database
+        if url.startswith("sqlite:"):
+            database = Sqlite(root / path_of(url))
+        else:
+            database = Alchemy(url, settings.timeout)
         try:
             database.open()
         except Unreachable as failure:

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sinks.databases.base import Change, Denied, Refused, Unreachable
 from sinks.databases.denials import remedy_of
+from sinks.databases.time_limit import TimeLimit
 
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
 """The default driver of an address that names only the database."""
 
 
-class Alchemy:
-    """A connection through SQLAlchemy; a batch is one transaction."""
+def _no_limits(seconds: float) -> dict[str, float]:
+    return {}
 
-    def __init__(self, url: str) -> None:
+
+LIMITS: Mapping[str, Callable[[float], dict[str, float]]] = {
+    "psycopg": lambda seconds: {"connect_timeout": math.ceil(seconds)},
+    "pymysql": lambda seconds: dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), seconds),
+}
+"""By driver, its own parameters for a limit on how long it waits."""
+
+
+class Alchemy:
+    """A connection through SQLAlchemy; a batch is one transaction.
+
+    A call ends after `timeout_ms` even if the server accepts the connection and never answers. Psycopg counts
+    whole seconds while it connects, at least two.
+    """
+
+    def __init__(self, url: str, timeout_ms: int) -> None:
         scheme, _, rest = url.partition("://")
         self._url = f"{DRIVERS.get(scheme, scheme)}://{rest}"
+        self._timeout_ms = timeout_ms
+        self._limit = TimeLimit(timeout_ms)
         self._connection: Any = None
 
     def open(self) -> None:
@@ -27,14 +46,28 @@ class Alchemy:
         except ImportError:
             raise Denied("this needs SQLAlchemy: install penstock[sql]") from None
         try:
-            engine = sqlalchemy.create_engine(self._url, poolclass=sqlalchemy.NullPool)
-            self._connection = engine.connect()
+            with self._limit:
+                self._connection = self._engine().connect()
         except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
             raise Denied(f"the database's driver is missing: {error}; install it") from None
         except (ValueError, sqlalchemy.exc.ArgumentError) as error:
             raise Denied(f"its url is no address of a database: {error}") from None
         except sqlalchemy.exc.SQLAlchemyError as error:
-            raise _failure(error) from None
+            raise self._failure(error) from None
+
+    def _engine(self) -> Any:
+        import sqlalchemy
+
+        url = sqlalchemy.make_url(self._url)
+        limits = LIMITS.get(url.get_driver_name(), _no_limits)(self._timeout_ms / 1000)
+        arguments = {name: value for name, value in limits.items() if name not in url.query}
+        engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=arguments)
+        sqlalchemy.event.listen(engine, "connect", self._connected)
+        return engine
+
+    def _connected(self, connection: object, _: object) -> None:
+        """SQLAlchemy's first queries, which it makes after this call, are limited as well."""
+        self._limit.connection = connection
 
     def find(self, table: str, wanted: Mapping[str, Any], rows_max: int) -> list[dict[str, Any]]:
         """The rows of a table whose columns have these values."""
@@ -44,29 +77,29 @@ class Alchemy:
         source = sa.table(name, *map(sa.column, wanted), schema=schema or None)
         chosen = sa.and_(*(source.c[column] == value for column, value in wanted.items()))
         try:
-            with self._connection.begin():
+            with self._limit, self._connection.begin():
                 found = self._connection.execute(
                     sa.select(sa.text("*")).select_from(source).where(chosen).limit(rows_max)
                 )
                 return [dict(row) for row in found.mappings()]
         except sa.exc.DataError as error:
-            raise Refused(_reason(error)) from None
+            raise Refused(self._reason(error)) from None
         except sa.exc.SQLAlchemyError as error:
-            raise _failure(error) from None
+            raise self._failure(error) from None
 
     def write(self, changes: Sequence[Change]) -> None:
         import sqlalchemy
 
         try:
-            with self._connection.begin():
+            with self._limit, self._connection.begin():
                 for statement, rows in _grouped(changes, self._connection.dialect.name):
                     self._connection.execute(statement, rows)
         except sqlalchemy.exc.DBAPIError as error:
             lost = error.connection_invalidated or isinstance(error, sqlalchemy.exc.InterfaceError)
             passing = lost or isinstance(error, sqlalchemy.exc.OperationalError)
-            raise (Unreachable if passing else Refused)(_reason(error)) from None
+            raise (Unreachable if passing else Refused)(self._reason(error)) from None
         except sqlalchemy.exc.SQLAlchemyError as error:
-            raise Refused(_reason(error)) from None
+            raise Refused(self._reason(error)) from None
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -74,18 +107,18 @@ class Alchemy:
             with contextlib.suppress(Exception):  # a broken connection cannot be closed in order
                 connection.close()
 
+    def _failure(self, error: Exception) -> Unreachable:
+        """`Denied` for an error that has a remedy here, else `Unreachable`."""
+        reason, cause = self._reason(error), error.__cause__
+        number = cause.args[0] if cause is not None and cause.args else None
+        remedy = remedy_of(reason, getattr(cause, "sqlstate", None), number)
+        return Denied(f"{reason}; {remedy}") if remedy else Unreachable(reason)
 
-def _failure(error: Exception) -> Unreachable:
-    """`Denied` for an error that has a remedy here, else `Unreachable`."""
-    reason, cause = _reason(error), error.__cause__
-    number = cause.args[0] if cause is not None and cause.args else None
-    remedy = remedy_of(reason, getattr(cause, "sqlstate", None), number)
-    return Denied(f"{reason}; {remedy}") if remedy else Unreachable(reason)
-
-
-def _reason(error: Exception) -> str:
-    """The database's own error text, without the statement and its values."""
-    return str(error.__cause__ or error).split("\n", 1)[0]
+    def _reason(self, error: Exception) -> str:
+        """The database's own error text, without the statement and its values."""
+        if self._limit.has_ended_call:
+            return f"no answer within {self._timeout_ms} ms"
+        return str(error.__cause__ or error).split("\n", 1)[0]
 
 
 def _grouped(changes: Sequence[Change], dialect: str) -> list[tuple[Any, list[dict[str, Any]]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -166,6 +167,21 @@ class Postgres:
     def stop(self) -> None:
         if self._programs is not None:
             self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "stop", check=False)
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Stop all processes of the server while the block runs: the system still accepts connections, and
+        nobody answers."""
+        first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        processes = [first, *map(int, children)]
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
 
     def _run(self, program: str, *words: str, check: bool = True) -> None:
         assert self._programs is not None

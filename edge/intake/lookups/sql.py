@@ -91,7 +91,7 @@ def _make(stream: Stream, settings: SqlLookupSettings, environment: LookupEnviro
         except ValueError as error:
             raise BadSource("EXTRA", f"url: {error}") from None
     else:
-        database = Alchemy(url)
+        database = Alchemy(url, settings.timeout_ms)
     return SqlLookup(stream.datasource, database, settings.rows_max)
 
 

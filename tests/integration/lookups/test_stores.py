@@ -83,6 +83,26 @@ def test_a_database_gives_the_rows_of_a_key(url: str, tmp_path: Path) -> None:
     other.close()
 
 
+def test_a_database_that_hangs_does_not_hold_a_request_longer_than_its_limit(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres.url, autocommit=True) as session:
+        session.execute("DROP TABLE IF EXISTS device")
+        session.execute(TABLE)
+    store = lookup("sql", "device", tmp_path, url=postgres.url, timeoutMs=300)
+    assert store.find(("id",), ("a",), PATIENCE_MS) == []
+    with postgres.hanging():
+        for error in ("no answer within 300 ms", "connection timeout expired"):
+            began_s = time.monotonic()
+            with pytest.raises(Unanswered, match=error):
+                store.find(("id",), ("a",), 300)
+            assert time.monotonic() - began_s < PATIENCE_S / 4
+    assert store.find(("id",), ("a",), PATIENCE_MS) == []
+    store.close()
+
+
 def denied(error: type[Exception], kind: str, folder: Path, key: Any = "a", **settings: Any) -> str:
     """The text of the error that a lookup of `key` ends with."""
     store = lookup(kind, "device" if kind == "sql" else "0", folder, **settings)

@@ -14,6 +14,7 @@ import pytest
 from sql import Catalog, Engine, plan_rule, run_script
 from tests.integration.sinks.support import Gateway
 from tests.support.servers import Postgres, postgres
+from tests.support.waiting import wait_for
 from tests.unit.sinks.support import rows
 
 
@@ -157,6 +158,20 @@ def test_without_the_server_all_wait(gateway: Gateway, postgres: Postgres) -> No
     postgres.start()
     assert dict(gateway.await_receipts(3)) == {1: "delivered", 2: "delivered", 3: "delivered"}
     assert [row[0] for row in store.ask("SELECT n FROM t ORDER BY n")] == [1, 2, 3]
+
+
+def test_a_server_that_hangs_is_reported_and_written_to_later(gateway: Gateway, postgres: Postgres) -> None:
+    store = postgres_store(postgres)
+    delivery = gateway.action("sql", {"url": store.url, "table": "t", "timeout": "300ms"})
+    delivery.submit(rows({"n": 1}), 1)
+    gateway.await_receipts(1)
+    with postgres.hanging():
+        delivery.submit(rows({"n": 2}), 2)
+        wait_for(lambda: delivery.stats().last_error == "database: no answer within 300 ms")
+        assert delivery.stats().state == "retrying"
+        wait_for(lambda: "connection timeout expired" in delivery.stats().last_error)
+    assert gateway.await_receipts(2)[1] == (2, "delivered")
+    assert [row[0] for row in store.ask("SELECT n FROM t ORDER BY n")] == [1, 2]
 
 
 def test_ekuipers_address_of_a_sqlite_file(gateway: Gateway, tmp_path: Path) -> None:
