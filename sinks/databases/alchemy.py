@@ -14,6 +14,28 @@ from sinks.databases.time_limit import TimeLimit
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
 """The default driver of an address that names only the database."""
 
+MYSQL_OUTAGES = frozenset(
+    (
+        *(1021, 1037, 1038, 1041, 1114),  # no space on the disk, no memory
+        *(1040, 1129, 1130, 1203, 1226),  # too many connections, a blocked host, a user's limits
+        *(1042, 1043, 1158, 1159, 1160, 1161),  # the network
+        *(1205, 1206, 1213),  # locks
+        *(
+            1053,
+            1077,
+            1317,
+            1927,
+            1969,
+            3024,
+            3168,
+        ),  # a shutdown, a killed connection, a statement's time limit
+        *(1290, 1792, 1836),  # a server that only reads
+    )
+)
+"""Errors of MySQL and MariaDB after which the same statement may succeed."""
+MYSQL_CLIENT = range(2000, 3000)
+"""Errors of its client: the server is away."""
+
 
 def _no_limits(seconds: float) -> dict[str, float]:
     return {}
@@ -96,7 +118,7 @@ class Alchemy:
                     self._connection.execute(statement, rows)
         except sqlalchemy.exc.DBAPIError as error:
             lost = error.connection_invalidated or isinstance(error, sqlalchemy.exc.InterfaceError)
-            passing = lost or isinstance(error, sqlalchemy.exc.OperationalError)
+            passing = lost or (isinstance(error, sqlalchemy.exc.OperationalError) and self._is_outage(error))
             raise (Unreachable if passing else Refused)(self._reason(error)) from None
         except sqlalchemy.exc.SQLAlchemyError as error:
             raise Refused(self._reason(error)) from None
@@ -107,11 +129,15 @@ class Alchemy:
             with contextlib.suppress(Exception):  # a broken connection cannot be closed in order
                 connection.close()
 
+    def _is_outage(self, error: Exception) -> bool:
+        """PyMySQL makes an OperationalError of every number that it does not know: a missing column too."""
+        number = _number(error)
+        return self._connection.dialect.name != "mysql" or number in MYSQL_OUTAGES or number in MYSQL_CLIENT
+
     def _failure(self, error: Exception) -> Unreachable:
         """`Denied` for an error that has a remedy here, else `Unreachable`."""
-        reason, cause = self._reason(error), error.__cause__
-        number = cause.args[0] if cause is not None and cause.args else None
-        remedy = remedy_of(reason, getattr(cause, "sqlstate", None), number)
+        reason, state = self._reason(error), getattr(error.__cause__, "sqlstate", None)
+        remedy = remedy_of(reason, state, _number(error))
         return Denied(f"{reason}; {remedy}") if remedy else Unreachable(reason)
 
     def _reason(self, error: Exception) -> str:
@@ -119,6 +145,11 @@ class Alchemy:
         if self._limit.has_ended_call:
             return f"no answer within {self._timeout_ms} ms"
         return str(error.__cause__ or error).split("\n", 1)[0]
+
+
+def _number(error: Exception) -> object:
+    """The number of a MySQL error."""
+    return error.__cause__.args[0] if error.__cause__ is not None and error.__cause__.args else None
 
 
 def _grouped(changes: Sequence[Change], dialect: str) -> list[tuple[Any, list[dict[str, Any]]]]:

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,3 +198,77 @@ class Postgres:
         )
         if check and done.returncode:
             pytest.fail(f"{program}: {done.stderr.decode(errors='replace')[-1000:]}")
+
+
+@contextmanager
+def mariadb() -> Iterator[MariaDb]:
+    """A running MariaDB that ends with the block; skips the test where something is missing."""
+    pytest.importorskip("pymysql")
+    pytest.importorskip("sqlalchemy")
+    with tempfile.TemporaryDirectory(prefix="penstock-mariadb-") as folder:
+        server = MariaDb(Path(folder))
+        try:
+            yield server.start()
+        finally:
+            server.stop()
+
+
+@dataclass
+class MariaDb:
+    """A MariaDB, which speaks MySQL's protocol. Its user is `root`, without a password, its database `plant`."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"mysql://root@127.0.0.1:{self.port}/plant"
+
+    def start(self) -> MariaDb:
+        install = _required(shutil.which("mariadb-install-db"), "mariadb-server")
+        server = _required(
+            shutil.which("mariadbd", path=f"{os.environ.get('PATH')}:/usr/sbin"), "mariadb-server"
+        )
+        words = ["--no-defaults", f"--datadir={self.folder}/data"]
+        if os.geteuid() == 0:
+            words.append("--user=root")
+        subprocess.run(
+            [install, *words, "--auth-root-authentication-method=normal", "--skip-test-db"],
+            check=True,
+            capture_output=True,
+            timeout=PATIENCE_S,
+        )
+        words += [f"--port={self.port}", "--bind-address=127.0.0.1", f"--socket={self.folder}/socket"]
+        self._process = subprocess.Popen(
+            [server, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_for(lambda: listens(self.port), "start of mariadbd")
+        self.ask("CREATE DATABASE plant", "")
+        return self
+
+    def ask(self, statement: str, database: str = "plant") -> Sequence[Sequence[Any]]:
+        """The rows of a statement."""
+        pymysql = pytest.importorskip("pymysql")
+        session = pymysql.connect(
+            host="127.0.0.1", port=self.port, user="root", database=database or None, autocommit=True
+        )
+        with session, session.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall()
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Stop the server's process while the block runs: connections are accepted, and nobody answers."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None

@@ -1,4 +1,4 @@
-"""Each kind of store against the real thing: SQLite, PostgreSQL, Redis, an HTTP server."""
+"""Each kind of store against the real thing: SQLite, PostgreSQL, MariaDB, Redis, an HTTP server."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from edge.intake.sources.registry import BadSource, settings_of
 from sql.catalog.streams import Stream
 from tests.integration.sinks.support import HttpPeer
 from tests.support.ports import free_port
-from tests.support.servers import Postgres, Redis, postgres
+from tests.support.servers import MariaDb, Postgres, Redis, mariadb, postgres
 from tests.support.waiting import PATIENCE_MS, PATIENCE_S
 
-TABLE = "CREATE TABLE device (id TEXT, slot INTEGER, site TEXT, weight NUMERIC)"
+TABLE = "CREATE TABLE device (id TEXT, slot INTEGER, site TEXT, weight NUMERIC(5, 1))"
 ROWS = "INSERT INTO device VALUES ('a', 1, 'north', 2.5), ('a', 2, 'south', 3), ('b', 1, NULL, NULL)"
 
 
@@ -44,13 +44,24 @@ def running_postgres() -> Iterator[Postgres]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(scope="module", name="mariadb")
+def running_mariadb() -> Iterator[MariaDb]:
+    with mariadb() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         with closing(sqlite3.connect(tmp_path / "my devices.db")) as connection, connection:
             connection.execute(TABLE)
             connection.execute(ROWS)
         return "sqlite:///my%20devices.db"
+    if request.param == "mariadb":
+        other: MariaDb = request.getfixturevalue("mariadb")
+        for statement in ("DROP TABLE IF EXISTS device", TABLE, ROWS):
+            other.ask(statement)
+        return other.url
     import psycopg
 
     server: Postgres = request.getfixturevalue("postgres")
@@ -83,23 +94,20 @@ def test_a_database_gives_the_rows_of_a_key(url: str, tmp_path: Path) -> None:
     other.close()
 
 
+@pytest.mark.parametrize("url", ["postgres", "mariadb"], indirect=True)
 def test_a_database_that_hangs_does_not_hold_a_request_longer_than_its_limit(
-    postgres: Postgres, tmp_path: Path
+    url: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    import psycopg
-
-    with psycopg.connect(postgres.url, autocommit=True) as session:
-        session.execute("DROP TABLE IF EXISTS device")
-        session.execute(TABLE)
-    store = lookup("sql", "device", tmp_path, url=postgres.url, timeoutMs=300)
-    assert store.find(("id",), ("a",), PATIENCE_MS) == []
-    with postgres.hanging():
-        for error in ("no answer within 300 ms", "connection timeout expired"):
+    server: Postgres | MariaDb = request.getfixturevalue("mariadb" if "mysql" in url else "postgres")
+    store = lookup("sql", "device", tmp_path, url=url, timeoutMs=300)
+    assert len(store.find(("id",), ("a",), PATIENCE_MS)) == 2
+    with server.hanging():
+        for error in (r"no answer within 300 ms|timed out", r"timeout expired|timed out"):
             began_s = time.monotonic()
             with pytest.raises(Unanswered, match=error):
                 store.find(("id",), ("a",), 300)
             assert time.monotonic() - began_s < PATIENCE_S / 4
-    assert store.find(("id",), ("a",), PATIENCE_MS) == []
+    assert len(store.find(("id",), ("a",), PATIENCE_MS)) == 2
     store.close()
 
 
@@ -142,6 +150,29 @@ def test_what_a_database_denies_is_told_from_one_that_is_away(postgres: Postgres
     postgres.start()
     assert user in denied(Refused, "sql", tmp_path, url=f"postgresql://guest:wrong@{at}/postgres")
     assert user in denied(Refused, "sql", tmp_path, url=url)  # no password
+
+
+def test_the_numbers_of_mysqls_errors_have_remedies(mariadb: MariaDb, tmp_path: Path) -> None:
+    for statement in (
+        "DROP TABLE IF EXISTS device",
+        "CREATE TABLE device (id TEXT, slot INTEGER)",
+        "CREATE USER guest",
+        "CREATE USER reader",
+        "GRANT SELECT (slot) ON plant.device TO reader",
+    ):
+        mariadb.ask(statement)
+    at, url = f"127.0.0.1:{mariadb.port}", mariadb.url
+    user, base, right = "check the user", "check the name of the database", "grant the user the right to read"
+    assert user in denied(Refused, "sql", tmp_path, url=f"mysql://root:wrong@{at}/plant")
+    assert base in denied(Refused, "sql", tmp_path, url=f"mysql://root@{at}/nowhere")
+    assert right in denied(Refused, "sql", tmp_path, url=f"mysql://guest@{at}/plant")
+    assert right in denied(Refused, "sql", tmp_path, url=f"mysql://reader@{at}/plant")
+    assert "refused" in denied(Unanswered, "sql", tmp_path, url=f"mysql://root@127.0.0.1:{free_port()}/plant")
+    mariadb.ask("REVOKE SELECT (slot) ON plant.device FROM reader")
+    mariadb.ask("GRANT INSERT ON plant.device TO reader")
+    assert right in denied(Refused, "sql", tmp_path, url=f"mysql://reader@{at}/plant")
+    mariadb.ask("DROP TABLE device")
+    assert "create the table" in denied(Refused, "sql", tmp_path, url=url)
 
 
 def test_a_file_that_is_missing_is_read_when_it_is_there(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The sql sink against SQLite and a real PostgreSQL."""
+"""The sql sink against SQLite, a real PostgreSQL and a real MariaDB."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from sql import Catalog, Engine, plan_rule, run_script
 from tests.integration.sinks.support import Gateway
-from tests.support.servers import Postgres, postgres
+from tests.support.servers import MariaDb, Postgres, mariadb, postgres
 from tests.support.waiting import wait_for
 from tests.unit.sinks.support import rows
 
@@ -33,6 +33,12 @@ TABLE = "CREATE TABLE t (n BIGINT PRIMARY KEY, s TEXT, x DOUBLE PRECISION, o TEX
 @pytest.fixture(scope="module", name="postgres")
 def running_postgres() -> Iterator[Postgres]:
     with postgres() as running:
+        yield running
+
+
+@pytest.fixture(scope="module", name="mariadb")
+def running_mariadb() -> Iterator[MariaDb]:
+    with mariadb() as running:
         yield running
 
 
@@ -66,13 +72,20 @@ def postgres_store(server: Postgres) -> Store:
     return Store(url, lambda statement: ask_at(url, statement), server)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def mariadb_store(server: MariaDb) -> Store:
+    name = f"d{uuid.uuid4().hex}"
+    server.ask(f"CREATE DATABASE {name}")
+    server.ask(TABLE, name)
+    return Store(server.url.removesuffix("plant") + name, lambda statement: server.ask(statement, name))
+
+
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return (
-        sqlite_store(tmp_path)
-        if request.param == "sqlite"
-        else postgres_store(request.getfixturevalue("postgres"))
-    )
+    if request.param == "sqlite":
+        return sqlite_store(tmp_path)
+    if request.param == "mariadb":
+        return mariadb_store(request.getfixturevalue("mariadb"))
+    return postgres_store(request.getfixturevalue("postgres"))
 
 
 def test_rows_are_written_in_order_with_their_types(gateway: Gateway, store: Store) -> None:
