@@ -215,7 +215,7 @@ def mariadb() -> Iterator[MariaDb]:
 
 @dataclass
 class MariaDb:
-    """A MariaDB, which speaks MySQL's protocol. Its user is `root`, without a password, its database `plant`."""
+    """A MariaDB, which speaks MySQL's protocol, with the database `plant`; `root` has no password."""
 
     folder: Path
     port: int = field(default_factory=free_port)

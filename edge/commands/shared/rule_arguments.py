@@ -97,22 +97,22 @@ def add_rule(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_rule(arguments: argparse.Namespace) -> tuple[Compiled, CompiledRule]:
-    """The rule that `add_rule`'s arguments mean. Problems of the file that do not keep the rule named by
-    `--rule` from running go to standard error; others raise UsageError."""
+    """The rule that `add_rule`'s arguments mean. Problems that do not keep it from running, such as those of
+    another rule or of function files, go to standard error; others raise UsageError."""
     from rules.problems import render_all
     from sql.errors import did_you_mean
 
     compiled, problems = compile_files([arguments.file], arguments.zone)
+    written = [rule.id for rule in compiled.loaded.rules]
+    wanted = arguments.rule or (written[0] if len(written) == 1 else None)
     if errors := [problem for problem in problems if problem.is_error]:
         found = f"the file has problems\n{render_all(errors)}"
-        if arguments.rule not in compiled.rules:
+        if wanted not in compiled.rules:
             raise UsageError(found)
         print(found, file=sys.stderr)
-    if arguments.rule is not None and arguments.rule not in compiled.rules:
-        hint = did_you_mean(arguments.rule, compiled.rules) or f"it has {', '.join(compiled.rules) or 'none'}"
-        raise UsageError(f"{arguments.file} has no rule '{arguments.rule}'; {hint}")
-    if arguments.rule is None and len(compiled.rules) != 1:
-        raise UsageError(
-            f"choose one with --rule: {arguments.file} has {', '.join(compiled.rules) or 'no rules'}"
-        )
-    return compiled, compiled.rules[arguments.rule or next(iter(compiled.rules))]
+    if wanted is None:
+        raise UsageError(f"choose one with --rule: {arguments.file} has {', '.join(written) or 'no rules'}")
+    if wanted not in compiled.rules:
+        hint = did_you_mean(wanted, compiled.rules) or f"it has {', '.join(compiled.rules) or 'none'}"
+        raise UsageError(f"{arguments.file} has no rule '{wanted}'; {hint}")
+    return compiled, compiled.rules[wanted]

@@ -227,3 +227,27 @@ def test_a_rule_is_explained_beside_a_broken_one(rules: Path, capsys: pytest.Cap
     found = capsys.readouterr()
     assert found.out.startswith("rule whole") and "unknown function 'nothing'" in found.err
     assert main(["explain", str(rules), "--rule", "torn"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("def doubled(x: int):\n    'Twice.'\n    return 2 * x\n", "R402"),
+        ("import no_such_library\n", "R401"),
+    ],
+)
+def test_a_broken_function_file_stops_only_the_rules_that_use_it(
+    tmp_path: Path, text: str, code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "functions.py").write_text(text)
+    for name, sql in (("plain", "SELECT n FROM m"), ("user", "SELECT doubled(n) AS n FROM m")):
+        rule = f"streams: {{m: {{datasource: a}}}}\nrules: {{{name}: {{sql: {sql}, actions: [log: {{}}]}}}}\n"
+        (tmp_path / f"{name}.yaml").write_text(rule)
+    (tmp_path / "m.jsonl").write_text('{"at": 1, "n": 1}\n')
+    plain = str(tmp_path / "plain.yaml")
+    for command in (["explain", plain], ["replay", plain, str(tmp_path / "m.jsonl")]):
+        assert main(command) == 0, command
+        out, err = capsys.readouterr()
+        assert out and code in err
+    assert main(["explain", str(tmp_path / "user.yaml")]) == 2
+    assert code in capsys.readouterr().err
