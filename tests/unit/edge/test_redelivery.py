@@ -97,3 +97,13 @@ def test_a_torn_snapshot_is_read_as_far_as_it_goes() -> None:
     first = Redeliveries()
     first.fresh([message(1)])
     assert Redeliveries(first.snapshot()[0] + b"\x00").fresh([message(1, again=True)]) == []
+
+
+def test_messages_that_have_gathered_are_known_wherever_it_counts() -> None:
+    redeliveries = Redeliveries()
+    for packet in range(1, 4):
+        redeliveries.fresh([message(packet)])
+    redeliveries.confirmed([2])
+    again = [message(packet, again=True, epoch=2) for packet in range(1, 4)]
+    assert redeliveries.fresh(again) == [again[1]]
+    assert Redeliveries(*redeliveries.snapshot()).fresh(again) == []
