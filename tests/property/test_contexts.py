@@ -94,7 +94,7 @@ CONTEXTS: list[Made] = [
         _within(first, end, inner)
         for first in (None, ONE, ANY_S)
         for end in (THREE, ANY_S, LATER)
-        for inner in (HASHED, CATEGORIES, _segmented(None)[0])
+        for inner in (HASHED, CATEGORIES, _segmented(None)[0], _span(None, THREE), _span(ONE, THREE))
     ),
     *(_span(first, end) for first in (None, ONE, ANY_S) for end in (THREE, ONE, ANY_S, LATER)),
     *(_overlapping(first, end) for first in (ONE, ANY_S) for end in (THREE, ONE, ANY_S, LATER, SAME_N)),

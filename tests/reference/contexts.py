@@ -55,6 +55,10 @@ class Context(ABC):
     def event(self, stream: str, row: Row) -> None:
         """An event arrives now."""
 
+    def offer(self, stream: str, row: Row) -> None:
+        """The event that began what is around: it ends nothing here."""
+        self.event(stream, row)
+
     def ended(self) -> None:
         """Time has ended a partition."""
 
@@ -158,13 +162,23 @@ class Span(Context):
     def event(self, stream: str, row: Row) -> None:
         if self.live and self.until is not None and self.until.fits(stream, row, None):
             self.end(self.live[0])
-            if self.first is None or self.first.fits(stream, row, None):
-                self.give(self._start(), stream, row)
-            return
+            if self.first is None:
+                self._start()
+            self.offer(stream, row)
+        elif not self.live:
+            self.offer(stream, row)
+        else:
+            self.give(self.live[0], stream, row)
+
+    def offer(self, stream: str, row: Row) -> None:
         if not self.live and self.first is not None and self.first.fits(stream, row, None):
             self._start()
         for each in self.live:
-            self.give(each, stream, row)
+            self.give_first(each, stream, row)
+
+    def give_first(self, partition: Partition, stream: str, row: Row) -> None:
+        """The event that began a partition counts in it."""
+        self.give(partition, stream, row)
 
 
 class Within(Span):
@@ -193,6 +207,12 @@ class Within(Span):
 
     def give(self, partition: Partition, stream: str, row: Row) -> None:
         self.out += self.inside.send(stream, row, self.now)
+
+    def give_first(self, partition: Partition, stream: str, row: Row) -> None:
+        self.inside.now = self.now
+        self.inside.offer(stream, row)
+        self.out += self.inside.out
+        self.inside.out = []
 
     def end(self, partition: Partition) -> None:
         self.live.remove(partition)

@@ -198,7 +198,7 @@ class NonOverlappingLevel(InitiatedLevel):
             self.open(now_ms)
 
     def act(self, arrival: Arrival) -> None:
-        start, current = self.definition.start, self.current
+        current = self.current
         if current is not None:
             if not self.ends.enter(current, arrival):
                 self.visit(current, arrival)
@@ -206,11 +206,16 @@ class NonOverlappingLevel(InitiatedLevel):
             if self.current is not None:
                 self.life.join(self.current, arrival)
                 return
-        if isinstance(start, EventCondition):
-            if start.stream == arrival.stream and start.fits(arrival.event, ()):
-                self.open(arrival.now_ms, arrival)
-        elif current is None:
+        else:
             self.enter_pattern(arrival)
+        self.start_by_event(arrival)
+
+    def start_by_event(self, arrival: Arrival) -> None:
+        start = self.definition.start
+        if self.current is not None or not isinstance(start, EventCondition):
+            return
+        if start.stream == arrival.stream and start.fits(arrival.event, ()):
+            self.open(arrival.now_ms, arrival)
 
     def unmoved(self, stream: str) -> list[Partition] | None:
         points = self.definition.start, self.definition.end
@@ -262,17 +267,18 @@ class OverlappingLevel(InitiatedLevel):
             self.advance_pattern(now_ms)
 
     def act(self, arrival: Arrival) -> None:
-        start = self.event_start
         self.ends.enter_all(arrival)
         before = None if self.is_innermost else self.partitions()
-        if start is None:
+        if self.event_start is None:
             self.enter_pattern(arrival)
-        elif start.stream == arrival.stream and (start.passes is None or start.passes(arrival.event, ())):
-            self._initiate(arrival)
+        else:
+            self.start_by_event(arrival)
         self.visit_all(arrival, before)
 
-    def _initiate(self, arrival: Arrival) -> None:
-        distinct = self.definition.distinct
+    def start_by_event(self, arrival: Arrival) -> None:
+        start, distinct = self.event_start, self.definition.distinct
+        if start is None or start.stream != arrival.stream or not start.fits(arrival.event, ()):
+            return
         key = None if distinct is None else distinct(arrival.event)
         if distinct is None or key not in self.by_key:
             self.open(arrival.now_ms, arrival, key=key)

@@ -109,18 +109,25 @@ class KeyedLevel(LiveLevel):
         key = listed.key(event)
         partition = self.by_key.get(key)
         if partition is None:
-            point = self.definition.initiated.get(arrival.stream)
-            if point.fits(event, ()) if point is not None else passes and not self.definition.initiated:
-                self._allocate(key, listed, point, arrival, counts=passes)
+            self._start(key, listed, arrival, counts=passes)
         elif not self.ends.enter(partition, arrival) and passes:
             self.ends.touch(partition, arrival.now_ms)
             self.visit(partition, arrival)
 
-    def _allocate(
-        self, key: object, listed: ListedType, point: EventCondition | None, arrival: Arrival, *, counts: bool
-    ) -> None:
-        """`counts`: whether the event that allocates is one of those the context divides."""
-        event, now_ms, values = arrival.event, arrival.now_ms, self.values()
+    def start_by_event(self, arrival: Arrival) -> None:
+        listed = self.definition.types.get(arrival.stream)
+        if listed is not None and (key := listed.key(arrival.event)) not in self.by_key:
+            passes = listed.passes is None or listed.passes(arrival.event)
+            self._start(key, listed, arrival, counts=passes)
+
+    def _start(self, key: object, listed: ListedType, arrival: Arrival, *, counts: bool) -> None:
+        """Allocate the partition of a key, if the event may. `counts`: whether it is one of those the context
+        divides."""
+        event, now_ms, initiated = arrival.event, arrival.now_ms, self.definition.initiated
+        point = initiated.get(arrival.stream)
+        if not (point.fits(event, ()) if point is not None else counts and not initiated):
+            return
+        values = self.values()
         keys = () if listed.values is None else listed.values(event)
         values[: len(keys)] = keys
         place = listed.place if point is None else point.place

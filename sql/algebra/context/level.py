@@ -74,11 +74,13 @@ class LiveLevel(Level):
                 partition.below.act(arrival)
 
     def offer(self, arrival: Arrival) -> None:
-        mine = Arrival(arrival.stream, arrival.event, arrival.now_ms)
-        mine.first = arrival.first
-        self.act(mine)
-        for partition in mine.rest():
-            self.life.give_first(partition, arrival)
+        before = list(self.belonging(arrival))
+        self.start_by_event(arrival)
+        for partition in before:
+            self.life.join(partition, arrival)
+
+    def start_by_event(self, arrival: Arrival) -> None:
+        """Start a partition, if the event is one that starts it."""
 
     # --- state ----------------------------------------------------------------------------------------------
 

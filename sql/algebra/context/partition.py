@@ -166,8 +166,8 @@ class Level(ABC):
 
     @abstractmethod
     def offer(self, arrival: Arrival) -> None:
-        """The event that started the partition around: it may start one here, and counts in
-        what is here already."""
+        """The event that started the partition around: it may start one here, and counts in what is here
+        already. It ends nothing, and patterns begin after it."""
 
     @abstractmethod
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
