@@ -44,9 +44,16 @@ Statements = Mapping[str, Plan]
 
 
 def route_of(
-    context: ContextPlan, stream: str, statements: Statements, catalog: Catalog, clock: Context
+    context: ContextPlan,
+    stream: str,
+    statements: Statements,
+    catalog: Catalog,
+    clock: Context,
+    *,
+    is_single: bool,
 ) -> Generated | None:
-    """The loop for the events of a stream; None where the context has none. Its conditions read `clock`."""
+    """The loop for the events of a stream; None where the context has none. Its conditions read `clock`.
+    `is_single`: the context has no other statement."""
     if len(context.levels) > 1 or not 0 < len(statements) <= MOST_STATEMENTS:
         return None
     kind = context.levels[0].kind
@@ -55,7 +62,7 @@ def route_of(
         listed = next((item for item in kind.types if item.stream == stream), None)
         if listed is None or context.idle_ms is not None or _hears_pattern(kind.end, stream):
             return None
-        return text.keyed(listed, kind.end, is_single=len(statements) == 1)
+        return text.keyed(listed, kind.end, is_single=is_single)
     if not isinstance(kind, OverlappingPlan) or _hears_pattern(kind.start, stream):
         return None
     correlations = [correlation_of(plan.sources[0].filter)[0] for plan in statements.values()]

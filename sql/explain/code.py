@@ -27,11 +27,13 @@ from sql.rows import Shape
 def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:
     """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement,
     or the loop over the cells of all partitions; before it the loop that finds the partition of an event, if
-    the rule is alone on its stream and in processing time."""
+    the rule is alone in its context and in processing time."""
     context, within = plan.context, catalog_of(catalog, plan)
     if context is not None and fits_cells(plan) and not has_own(catalog, context):
         program = Program(plan, Environment(name, within, 0), "cells")
-        loop = route_of(context, plan.sources[0].stream, {name: plan}, within, program.context)
+        loop = route_of(
+            context, plan.sources[0].stream, {name: plan}, within, program.context, is_single=True
+        )
         route = "" if loop is None or plan.timestamp is not None else f"{loop.text.rstrip()}\n\n"
         return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"
     if any(source.recognize is not None for source in plan.sources):

@@ -42,7 +42,8 @@ class Lane:
         if not all(member.fits_cells for member in self.readers):
             return None
         host, plans = self.host, {member.name: member.inner for member in self.readers}
-        found = route_of(host.context, self.stream, plans, host.catalog, host.clock)
+        is_single = len(host.members) == 1
+        found = route_of(host.context, self.stream, plans, host.catalog, host.clock, is_single=is_single)
         return None if found is None else found["route"]
 
     @property
