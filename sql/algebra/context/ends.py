@@ -128,7 +128,7 @@ class EventEnds(Ends):
         elif self.point.asks_each:
             found = self.level.partitions()
         else:
-            is_end = bool(self.life.live) and (passes is None or passes(event, ()))
+            is_end = bool(self.level.by_key) and (passes is None or passes(event, ()))
             return self.level.partitions() if is_end else ()
         return found if passes is None else [item for item in found if passes(event, item.row)]
 
