@@ -145,11 +145,11 @@ def check_sources(problems: Problems, select: ast.Select, streams: Sequence[Stre
             message = f"table '{stream.name}' takes no windows and no filter in FROM"
             hint = "RETAIN_SIZE says how many rows it keeps; put conditions into ON or WHERE"
             problems.error("B533", message, source.span, hint)
-    flowing = [stream for stream in streams if stream.kind == "stream"]
-    if streams and not flowing and all(stream.kind == "scan" for stream in streams):
+    if streams and all(stream.kind == "scan" for stream in streams):
         message = f"a rule reads at least one stream, and '{streams[0].name}' is a table"
         problems.error("B533", message, sources[0].span, "tables are joined to streams")
-    tables = len(streams) > len(flowing)
+    flowing = [stream for stream in streams if stream.kind == "stream"]
+    tables = any(stream.kind != "stream" and (stream.is_filled or not stream.is_relation) for stream in streams)
     if tables and len(flowing) > 1 and not select.windows:
         message = "streams joined with each other need a window"
         problems.error("B527", message, sources[1].span, "for example GROUP BY TUMBLINGWINDOW(ss, 10)")
