@@ -81,7 +81,7 @@ def indexable(condition: Bound | None) -> Indexable | None:
     if not isinstance(condition, Op) or not condition.args:
         return None
     operand, *others = condition.args
-    if condition.name in _MIRRORED and isinstance(operand, Const):
+    if condition.name in _MIRRORED and isinstance(operand, Const) and not isinstance(others[0], Const):
         return indexable(Op(_MIRRORED[condition.name], (others[0], operand)))
     if not isinstance(operand, Read) or operand.column is None or operand.column.startswith("$"):
         return None
