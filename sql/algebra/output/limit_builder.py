@@ -35,7 +35,7 @@ from sql.algebra.window_builder import period, size
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.emission import Out
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, Slot
 from sql.plan.clauses import OutputPlan
 from sql.plan.logical import Plan
 
@@ -96,7 +96,7 @@ class LimitBuilder:
             crontab = Crontab.parse([field.text for field in output.at], self.zone)
             return AtInstants(lambda now, origin: crontab.next_after(now))
         if output.when is not None:
-            return WhenExpression(self._met(output.when, output.then_set))
+            return WhenExpression(self._met(output.when, output.then_set), variables_of(output.when))
         return Always() if output.terminated is None else Never()
 
     def _met(self, condition: Bound | None, then_set: Assignments) -> CountedCondition:
@@ -133,6 +133,13 @@ class LimitBuilder:
 
     def _first(self) -> Given:
         return FirstUpdate(is_rstream=self.plan.selector == "rstream")
+
+
+def variables_of(condition: Bound) -> frozenset[str]:
+    """The names of the variables that a condition reads."""
+    return frozenset(
+        str(part.key) for part in condition.walk() if isinstance(part, Slot) and part.kind == "variable"
+    )
 
 
 def counted_condition(

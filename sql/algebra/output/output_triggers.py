@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from sql.emission import Update
 from sql.types import Saved
@@ -124,12 +124,17 @@ class CountedCondition:
         self.test = test
         self.then_set = then_set
         self.counters = Counters()
+        self.is_setting = False
 
     def is_met(self) -> bool:
-        """True if it holds now; `then set` has run then."""
-        if not self.test(self.counters):
+        """True if it holds now; `then set` has run then. What that sets is no reason to test it anew."""
+        if self.is_setting or not self.test(self.counters):
             return False
-        self.then_set(self.counters)
+        self.is_setting = True
+        try:
+            self.then_set(self.counters)
+        finally:
+            self.is_setting = False
         return True
 
     def snapshot(self) -> dict[str, int | None]:
@@ -142,21 +147,22 @@ class CountedCondition:
 
 
 class WhenExpression(OutputTrigger):
-    """A condition, tested at each update and variable change.
+    """A condition, tested at each update and at each change of a variable that it reads.
 
     A change of a variable is seen at once (`then set` runs), its rows follow at the next advance of time.
     """
 
-    def __init__(self, condition: CountedCondition) -> None:
+    def __init__(self, condition: CountedCondition, variables: Collection[str]) -> None:
         self.condition = condition
+        self.variables = variables
 
     def on_update(self, update: Update, now: int) -> bool:
         self.condition.counters.count(update)
         return self.condition.is_met()
 
-    def variable_changed(self) -> None:
+    def variable_changed(self, name: str) -> None:
         """A variable has changed."""
-        self.pending = self.pending or self.condition.is_met()
+        self.pending = self.pending or (name in self.variables and self.condition.is_met())
 
     def advance(self, now: int) -> bool:
         fires, self.pending = self.pending, False

@@ -163,7 +163,7 @@ class RunningStatement(StatementCore):
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
         self.sources.variable_changed(name, self.now_ms)
-        self.output.variable_changed()
+        self.output.variable_changed(name)
 
     # --- looking --------------------------------------------------------------------------------------------
 

@@ -218,10 +218,10 @@ class Output:
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`, and all that was due has been done."""
 
-    def variable_changed(self) -> None:
+    def variable_changed(self, name: str) -> None:
         """A variable has a new value, on which the condition may depend."""
         if self.limit is not None and isinstance(self.limit.condition, WhenExpression):
-            self.limit.condition.variable_changed()
+            self.limit.condition.variable_changed(name)
 
     def snapshot(self) -> dict[str, Any]:
         return {
