@@ -165,8 +165,8 @@ def row_kind(
     items: tuple[ItemPlan, ...], group_by: tuple[Bound, ...], aggregates: list[AggregateCall]
 ) -> RowKind:
     """Which of the kinds of statements of epl.md 5.2 this is."""
-    if not aggregates:
-        return "group_event" if group_by else "plain"
+    if not (aggregates or group_by):
+        return "plain"
     bare = any(_reads_event(item.value, group_by) for item in items)
     local = any(call.group_by is not None for call in aggregates)
     if group_by:
