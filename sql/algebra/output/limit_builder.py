@@ -91,13 +91,17 @@ class LimitBuilder:
             count = output.every_events
             return EveryEvents(lambda: size(count, functions))
         if output.at:
-            from sql.calendar.crontab import Crontab
-
-            crontab = Crontab.parse([field.text for field in output.at], self.zone)
-            return AtInstants(lambda now, origin: crontab.next_after(now))
+            following = self._crontab(output)
+            return AtInstants(lambda now, origin: following(now))
         if output.when is not None:
             return WhenExpression(self._met(output.when, output.then_set), variables_of(output.when))
         return Always() if output.terminated is None else Never()
+
+    def _crontab(self, output: OutputPlan) -> Callable[[int], int]:
+        """From an instant to the next one of `output at`."""
+        from sql.calendar.crontab import Crontab
+
+        return Crontab.parse([field.text for field in output.at], self.zone).next_after
 
     def _met(self, condition: Bound | None, then_set: Assignments) -> CountedCondition:
         return counted_condition(condition, then_set, self.functions, self.catalog)
@@ -127,6 +131,8 @@ class LimitBuilder:
             return FirstPerGroup(
                 lambda now: period(every, functions).add(now, zone), None, is_of_events=of_events
             )
+        if output.at:
+            return FirstPerGroup(self._crontab(output), None, is_of_events=of_events)
         if count is not None:
             return FirstPerGroup(None, lambda: size(count, self.functions), is_of_events=of_events)
         return self._first()
