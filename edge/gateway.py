@@ -187,7 +187,7 @@ class Gateway:
         """Make everything recorded so far durable, with the receipts of sinks, and acknowledge it."""
         assert self.commits is not None
         self.outbox.reconcile()
-        self.commits.share(len(self.streams.received))
+        self.commits.share(len(self.streams.decoders))
         if (receipts := self.outbox.journaled.receipts()) is not None:
             self.commits.append(receipts)
         return self.commits.make(force=force)
@@ -320,18 +320,24 @@ class Gateway:
         sources, limits, commits = self.sources, self._limits, self.commits
         if sources.closing:
             return
-        unacknowledged = commits.acknowledgements.messages if commits is not None else 0
-        waiting_bytes = self.backlog.bytes
-        if waiting_bytes >= limits.intake_bytes_max:
+        if self.backlog.bytes >= limits.intake_bytes_max:
             self.backlog.relieve(limits.intake_bytes_max)
-            waiting_bytes = self.backlog.bytes
-        must_pause = self.outbox.is_full() or (commits is not None and commits.problem is not None)
-        filled = max(waiting_bytes / limits.intake_bytes_max, unacknowledged / limits.unacknowledged_max)
-        if not sources.paused:
-            if must_pause or filled >= 1:
-                log.warning("intake.paused", extra={"bytes": waiting_bytes, "unacknowledged": unacknowledged})
-                sources.pause()
-        elif not must_pause and filled <= RESUME_SHARE:
+        unacknowledged = commits.acknowledgements.messages if commits is not None else 0
+        share = RESUME_SHARE if sources.paused else 1
+        must_pause = (
+            self.backlog.bytes >= share * limits.intake_bytes_max
+            or unacknowledged >= share * limits.unacknowledged_max
+            or self.outbox.is_full()
+            or (commits is not None and commits.problem is not None)
+        )
+        if must_pause == sources.paused:
+            return
+        if must_pause:
+            log.warning(
+                "intake.paused", extra={"bytes": self.backlog.bytes, "unacknowledged": unacknowledged}
+            )
+            sources.pause()
+        else:
             log.info("intake.resumed")
             sources.resume()
 

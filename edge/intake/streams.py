@@ -16,42 +16,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edge.base.message import RETAINED, BadMessage, Message, message_id, qos_of
+from edge.base.message import BadMessage, Message
 from edge.intake.broker_state import MAIN
-from edge.intake.codecs import CodecOptions, Decoder, decoder_for
 from edge.intake.lanes import lanes
 from edge.intake.lessons import Lessons
 from edge.intake.origins import Origins
 from edge.intake.router import TopicRouter
-from edge.intake.topic_columns import TopicColumns
-from sql.record import Record
+from edge.intake.stream_decoder import StreamDecoder, StreamSpec
 
 log = logging.getLogger("penstock.streams")
 
-_topic, _payload = itemgetter(0), itemgetter(1)
-
-
-class StreamSpec(Record):
-    """The properties of a stream that the table needs.
-
-    topic     filter of the topics it reads
-    connection  the connection to the broker that has them; that of a stream's own source does not matter
-    columns   the columns that its rules read; None: everything
-    parts     columns that are parts of the topic, by number
-    lessons   the findings from its payloads; None: payloads are not sampled
-    reader    (rule, table): the rows are those of a table, for one rule only
-    """
-
-    name: str
-    topic: str
-    format: str = "json"
-    codec: CodecOptions = CodecOptions()
-    columns: frozenset[str] | None = None
-    wants_meta: bool = False
-    reader: tuple[str, str] | None = None
-    parts: Mapping[str, int] = msgspec.field(default_factory=dict)
-    lessons: Lessons | None = None
-    connection: str = MAIN
+_topic = itemgetter(0)
 
 
 class ChainedRows(NamedTuple):
@@ -102,27 +77,31 @@ class StreamTable:
         self._lanes = lanes(specs, self._groups)
         self._routers = {MAIN: TopicRouter()}
         """The streams by the topics of each connection."""
-        self._decoders: dict[str, Decoder] = {}
+        self.decoders: dict[str, StreamDecoder] = {}
+        """By stream."""
         self.readers = {spec.name: spec.reader for spec in specs if spec.reader is not None}
         """The rule and the table of each spec that is for one rule only."""
         self._connections = {spec.name: spec.connection for spec in specs}
-        self._with_topics: dict[str, TopicColumns] = {}
-        self._meta = {spec.name for spec in specs if spec.wants_meta}
         for spec in specs:
             self._routers.setdefault(spec.connection, TopicRouter()).add(spec.topic, spec.name)
-            decoder = self._decoders[spec.name] = decoder_for(spec.format, spec.columns, spec.codec)
-            if spec.parts:
-                self._with_topics[spec.name] = TopicColumns(decoder, spec.parts, spec.columns)
-        self.lessons = {spec.name: spec.lessons for spec in specs if spec.lessons is not None}
-        self._lessons_told: set[tuple[str, str]] = set()
-        self.received: dict[str, int] = dict.fromkeys(self._decoders, 0)
+            self.decoders[spec.name] = StreamDecoder(spec)
+        self.lessons: dict[str, Lessons] = {
+            spec.name: spec.lessons for spec in specs if spec.lessons is not None
+        }
         self.unrouted = 0
         self._is_told = False
 
     def go_on_from(self, former: StreamTable) -> None:
         """Go on with the counts of the table before this one."""
         self.unrouted = former.unrouted
-        self.received |= {name: count for name, count in former.received.items() if name in self.received}
+        for name, decoder in self.decoders.items():
+            if name in former.decoders:
+                decoder.received = former.decoders[name].received
+
+    @property
+    def received(self) -> dict[str, int]:
+        """The messages so far, by stream."""
+        return {name: decoder.received for name, decoder in self.decoders.items()}
 
     def _note_unrouted(self, topic: str) -> None:
         """A subscription that has just been given up, or one that the broker kept of an earlier run, still
@@ -180,11 +159,7 @@ class StreamTable:
         decoded = Decoded()
         refused: dict[int, Refused] = {}
         for stream, found in self._by_stream(messages, connection).items():
-            rows, bad = self._decoded(stream, found)
-            self.received[stream] += len(found)
-            lessons = self.lessons.get(stream)
-            if lessons is not None and lessons.due_at < self.received[stream]:
-                self._learn(stream, lessons, found[0][1])
+            rows, bad = self.decoders[stream].take(found)
             if rows:
                 decoded.rows[stream] = rows
                 decoded.origins[stream] = Origins(_without(found, bad) if bad else found, rows)
@@ -209,7 +184,7 @@ class StreamTable:
         if is_one:
             found = iter(rows)
             return ([] if at in bad else [next(found)] for at in range(len(messages)))
-        return (self._decoded(stream, [message])[0] for message in messages)
+        return (self.decoders[stream].rows([message])[0] for message in messages)
 
     def _by_stream(self, messages: Sequence[Message], connection: str) -> Mapping[str, Sequence[Message]]:
         """The messages by the streams that read them."""
@@ -228,23 +203,6 @@ class StreamTable:
                 self._note_unrouted(message[0])
         return found
 
-    def _learn(self, stream: str, lessons: Lessons, payload: bytes) -> None:
-        """Sample a whole message; log deviations from the declaration, once for each column."""
-        lessons.sample(payload)
-        lessons.sampled_until(self.received[stream])
-        for column, text in lessons.texts().items():
-            if (stream, column) not in self._lessons_told:
-                self._lessons_told.add((stream, column))
-                log.warning("payload.unexpected", extra={"stream": stream, "column": column, "note": text})
-
-    def _decoded(self, stream: str, messages: Sequence[Message]) -> tuple[list[Any], list[tuple[int, str]]]:
-        payloads = [*map(_payload, messages)]
-        metas = [meta_of(message) for message in messages] if stream in self._meta else None
-        with_topics = self._with_topics.get(stream)
-        if with_topics is None:
-            return self._decoders[stream].decode_many(payloads, metas)
-        return with_topics.decode_many(payloads, [*map(_topic, messages)], metas)
-
 
 def _without(messages: Sequence[Message], bad: list[tuple[int, str]]) -> Sequence[Message]:
     """The messages that gave rows."""
@@ -254,18 +212,3 @@ def _without(messages: Sequence[Message], bad: list[tuple[int, str]]) -> Sequenc
 
 def _may_be_array(message: Message) -> bool:
     return message[1].lstrip()[:1] == b"["
-
-
-def meta_of(message: Message) -> Mapping[str, Any]:
-    """The result of `meta()` for a message, under eKuiper's names.
-
-    >>> meta_of(("plant/7", b"", 5, 0x03))
-    {'topic': 'plant/7', 'qos': 1, 'messageid': 5, 'retained': True}
-    """
-    topic, _, _, flags = message
-    return {
-        "topic": topic,
-        "qos": qos_of(flags),
-        "messageid": message_id(message),
-        "retained": bool(flags & RETAINED),
-    }

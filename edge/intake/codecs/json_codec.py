@@ -72,6 +72,7 @@ class JsonDecoder:
         self._parser = (parser or msgspec_parser)(columns)
         if self.options.validator is not None:
             self._parser = checked(self._parser, columns, self.options.validator)
+        self._errors: tuple[type[Exception], ...] = (*self._parser.errors, BadPayload)
         self._whole = columns is None
         self._meta = attributes(columns or ()).get(META)
 
@@ -86,7 +87,6 @@ class JsonDecoder:
         rows: list[Row] = []
         bad: list[Bad] = []
         parse = self._parser.row if self._all_harmless(payloads) else self._checked_row
-        errors: tuple[type[Exception], ...] = (*self._parser.errors, BadPayload)
         waiting = iter(payloads)
         done = 0
         while done < len(payloads):
@@ -94,7 +94,7 @@ class JsonDecoder:
             error: Exception | None = None
             try:
                 rows.extend(map(parse, waiting))
-            except errors as caught:  # the rows before it stay in `rows`
+            except self._errors as caught:  # the rows before it stay in `rows`
                 error = caught
             taken = len(rows) - first
             if self._whole or self._meta is not None:

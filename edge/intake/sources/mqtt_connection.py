@@ -274,13 +274,13 @@ class Connection:
                     break
         finally:
             counters = self._counters
-            counters.messages += len(batch)
-            counters.bad += len(bad)
             counters.duplicates += reader.duplicates - before
-            counters.payload_bytes += payload_bytes(batch)
             if bad:
+                counters.bad += len(bad)
                 self.on_bad(bad)
             if batch:
+                counters.messages += len(batch)
+                counters.payload_bytes += payload_bytes(batch)
                 self.on_batch(batch)
 
     def _send(self, client: Client) -> None:

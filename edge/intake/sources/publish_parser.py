@@ -132,7 +132,7 @@ class PublishParser:
             else:
                 self._other(command, data[start:stop])
             position = stop
-        return self._parse_short(data, position, bad)
+        return position if position == end else self._parse_short(data, position, bad)
 
     def _parse_short(self, data: bytes, position: int, bad: list[BadMessage]) -> int:
         """Like `_parse`, for the last bytes: pings and acknowledgements, or the beginning of a packet."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from edge.intake.lanes import lanes
-from edge.intake.streams import StreamSpec, StreamTable
+from edge.intake.stream_decoder import StreamSpec
+from edge.intake.streams import StreamTable
 
 GROUPS = {"a": "g", "b": "g", "c": "h", "d": "h"}
 

@@ -11,7 +11,8 @@ import pytest
 
 from edge.cli import main
 from edge.intake.lessons import ENOUGH, EVERY, FIRST, KEYS_MAX, Lessons
-from edge.intake.streams import StreamSpec, StreamTable
+from edge.intake.stream_decoder import StreamSpec
+from edge.intake.streams import StreamTable
 from sql.types import Type
 
 DECLARED = {"dev": Type.STRING, "temp": Type.FLOAT, "n": Type.INTEGER}

@@ -8,7 +8,8 @@ import pytest
 
 from edge.base.message import Message
 from edge.intake.codecs import CodecError, CodecOptions, decoder_for
-from edge.intake.streams import StreamSpec, StreamTable
+from edge.intake.stream_decoder import StreamSpec
+from edge.intake.streams import StreamTable
 from sql.rows import as_dict
 
 
