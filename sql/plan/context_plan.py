@@ -169,6 +169,16 @@ class LevelPlan(Record):
             return frozenset(item.stream for item in self.kind.types)
         return frozenset((self.kind.stream,)) if isinstance(self.kind, CategoriesPlan) else frozenset()
 
+    @property
+    def patterns(self) -> list[PatternPlan]:
+        """The patterns by which its partitions start and end."""
+        kind, points = self.kind, []
+        if isinstance(kind, SpanPlan | OverlappingPlan):
+            points = [kind.start, kind.end]
+        elif isinstance(kind, KeyedPlan):
+            points = [kind.end]
+        return [point.pattern for point in points if isinstance(point, PatternPointPlan)]
+
 
 class ContextPlan(Record, dict=True):
     """A context. `reads`: the columns that its conditions read of each stream; None for whole events."""

@@ -22,8 +22,10 @@ class RelationPlan(Record):
 
 
 def relations_of(plan: Plan) -> frozenset[str]:
-    """The named windows and tables that a statement reads or writes."""
-    listened = {window for pattern in plan.patterns for window in pattern.windows}
+    """The named windows and tables that a statement, with its context, reads or writes."""
+    levels = () if plan.context is None else plan.context.levels
+    patterns = [*plan.patterns, *(pattern for level in levels for pattern in level.patterns)]
+    listened = {window for pattern in patterns for window in pattern.windows}
     return plan.relations | written_by(plan) | {ask.table for ask in plan.asks} | listened
 
 

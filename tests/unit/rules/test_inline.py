@@ -213,3 +213,32 @@ tests:
     assert loaded.problems == [], render_all(loaded.problems)
     (result,) = run_tests(compile_rules(unite([loaded])))
     assert render_all(result.failures) == ""
+
+
+def test_a_context_that_a_pattern_over_a_named_window_starts_runs_with_the_rules_that_fill_it() -> None:
+    text = """\
+streams:
+  - CREATE STREAM orders (id string, amount float) WITH (DATASOURCE="o")
+  - CREATE STREAM payments (id string) WITH (DATASOURCE="p")
+tables:
+  large: create window large#time(1 hour) as select id, amount from orders
+contexts:
+  open: initiated pattern [every a=large] terminated after 1 min
+rules:
+  keep: {sql: "insert into large select id, amount from orders(amount > 1000)"}
+  paid:
+    sql: context open select context.a.id as paid from payments where id = context.a.id
+    actions: [{log: {}}]
+tests:
+  - name: a payment of an open order
+    rule: paid
+    events:
+      - {at: 0s, stream: orders, send: [{id: x, amount: 5000.0}, {id: z, amount: 5.0}]}
+      - {at: 10s, stream: payments, send: [{id: x}, {id: z}]}
+    expect:
+      - {at: 10s, rows: [{paid: x}]}
+"""
+    loaded = load_text(text, "f.yaml")
+    assert loaded.problems == [], render_all(loaded.problems)
+    (result,) = run_tests(compile_rules(unite([loaded])))
+    assert render_all(result.failures) == ""
