@@ -277,8 +277,9 @@ def bind_choice(statement: ast.OnSelect, site: Site) -> Plan:
     streams = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
     streams |= set() if plan.context is None else set(plan.context.reads)
     reads = {name: columns for name, columns in plan.reads.items() if name in streams}
-    found = tuple(problems.found)
-    return replace(plan, reads=reads, warnings=found, acts=ChoicePlan(plan, True, statement.delete))
+    found, acts = tuple(problems.found), ChoicePlan(plan, True, statement.delete)
+    # As each triggered statement, it acts on an event when this arrives.
+    return replace(plan, timestamp=None, timestamps={}, reads=reads, warnings=found, acts=acts)
 
 
 def _check_selector(problems: Problems, select: ast.Select) -> None:

@@ -76,3 +76,10 @@ def test_a_question_finds_rows_beside_those_before_them(engine: Engine) -> None:
     assert "└─ table T as t · found by hash(k)" in shown
     with pytest.raises(SqlError, match="one SELECT"):
         planned("delete from W", engine.catalog)
+
+
+@pytest.mark.parametrize("what", ["select t.n as n from T as t", "select and delete t.n as n from W as t"])
+def test_a_choice_runs_in_processing_time_whatever_its_stream_declares(engine: Engine, what: str) -> None:
+    run_script(engine, 'CREATE STREAM timed (k STRING, ts BIGINT) WITH (TIMESTAMP="ts")', 0)
+    plan = plan_rule(f"on timed as e {what} where t.k = e.k", engine.catalog)
+    assert "clock  processing time, zone UTC\n" in explain(plan)
