@@ -100,9 +100,9 @@ def schema_file(schema: Schema) -> SchemaFile:
     fields = {
         "version": VERSION,
         **schema._asdict(),
-        "keys": [_told(key) for key in schema.keys],
-        "values": [_told(value) for value in schema.values],
-        "expect": [_told(check) for check in schema.expect],
+        "keys": [_set_fields(key) for key in schema.keys],
+        "values": [_set_fields(value) for value in schema.values],
+        "expect": [_set_fields(check) for check in schema.expect],
     }
     content = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
     return SchemaFile(schema.rule, schema.rule_hash, schema_id(content), content)
@@ -122,7 +122,7 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def _told(part: Key | Column | Check) -> dict[str, Any]:
+def _set_fields(part: Key | Column | Check) -> dict[str, Any]:
     """The fields that are set."""
     fields = part._asdict().items()
     return {name: value for name, value in fields if value is not None and value is not False and value != ""}

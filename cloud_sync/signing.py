@@ -37,10 +37,10 @@ def is_signed(fields: Mapping[str, Any], key: str) -> bool:
 def is_same(one: bytes, other: bytes) -> bool:
     """True if two manifests announce the same, whatever their signatures: a key may be changed between an
     upload and its repetition."""
-    return one == other or _told(one) == _told(other) is not None
+    return one == other or _unsigned(one) == _unsigned(other) is not None
 
 
-def _told(content: bytes) -> dict[str, Any] | None:
+def _unsigned(content: bytes) -> dict[str, Any] | None:
     try:
         return {name: value for name, value in json.loads(content).items() if name != FIELD}
     except (ValueError, AttributeError):

@@ -20,7 +20,7 @@ from cloud_sync.names import (
     safe,
     schema_folder,
 )
-from cloud_sync.spark.contract.declared import told
+from cloud_sync.spark.contract.declared import in_words
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.uploaded_file import (
     FILE_BYTES_MAX,
@@ -222,7 +222,7 @@ def row_of(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
         "retracted": record.retracted,
         "rule_hash": record.rule_hash,
         "schema": f"{manifest.rule_hash}-{manifest.schema}" if manifest.schema else None,
-        "broken": [{"check": told(check), "outcome": check.then} for check in record.broken],
+        "broken": [{"check": in_words(check), "outcome": check.then} for check in record.broken],
     }
 
 

@@ -319,7 +319,7 @@ class _Run:
             version.quarantine = [*self._quarantine_before, *self._quarantine]
         version.files = self._tables.merged(version.files, run, "files", FILES, ORDER)
         version.checks = self._tables.merged(version.checks, run, "checks", CHECKS)
-        version.runs.append(self._told(counts, version.number, run))
+        version.runs.append(self._run_record(counts, version.number, run))
         version.runs = self._tables.merged(version.runs, run, "runs", RUNS)
         self._tables.commit(version)
         self._metrics.add(counts)
@@ -341,12 +341,12 @@ class _Run:
             new.unpersist()
         return [Part(path)]
 
-    def _told(self, counts: Counts, number: int, run: str) -> Part:
+    def _run_record(self, counts: Counts, number: int, run: str) -> Part:
         from pyspark.sql import functions as F
 
         schema = RUNS.replace("at TIMESTAMP, ", "")
-        told = asdict(counts)
-        row = (run, number, *(told[name] for name in COUNTERS))
+        counted = asdict(counts)
+        row = (run, number, *(counted[name] for name in COUNTERS))
         frame = local(self._spark, [row], schema).withColumn("at", F.current_timestamp())
         path = f"runs/run={run}"
         self._tables.write(frame.select("run", "version", "at", *frame.columns[2:-1]).coalesce(1), path)

@@ -61,7 +61,7 @@ def page(spark: SparkSession, out: str) -> str:
     tables = Tables(spark, open_storage(spark, out))
     version = tables.current()
     states = completeness.gateways(spark, out).orderBy("alive_ms", "gateway").collect()
-    gateways = [_told(row.asDict()) for row in states]
+    gateways = [_in_words(row.asDict()) for row in states]
     rules = _rules(spark, tables, len({row["gateway"] for row in gateways}))
     bad = view.quarantine(spark, out).select("file", "reason").orderBy("file").limit(LISTED_MAX + 1).collect()
     runs = (
@@ -84,7 +84,7 @@ def page(spark: SparkSession, out: str) -> str:
     )
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     """A gateway with its state in words."""
     silent = _length(row["behind_ms"]) if "silent" in row["state"] else ""
     return row | {"silent for": silent, "state": ", ".join(row["state"])}

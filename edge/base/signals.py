@@ -29,10 +29,12 @@ def listen(on_first: Callable[[], None]) -> None:
         # Without a handler the default would end the process; this one only makes the interpreter write.
         signal.signal(number, lambda *_: None)
 
-    threading.Thread(target=_hear, args=(reader, writer, on_first), name="signals", daemon=True).start()
+    threading.Thread(
+        target=_wait_for_two, args=(reader, writer, on_first), name="signals", daemon=True
+    ).start()
 
 
-def _hear(reader: socket.socket, writer: socket.socket, on_first: Callable[[], None]) -> None:
+def _wait_for_two(reader: socket.socket, writer: socket.socket, on_first: Callable[[], None]) -> None:
     with writer:  # closed sockets are not written to
         _next(reader)
         on_first()

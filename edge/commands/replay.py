@@ -52,7 +52,7 @@ def _replay_mixed(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     """Events of several streams, one by one, through the rule and those that feed it."""
     from edge.clock import SystemClock
     from edge.commands.shared.chains import Chain, with_feeders
-    from edge.commands.shared.mixed import Mixed, tell_rejected
+    from edge.commands.shared.mixed import Mixed, print_rejected
 
     names = dict.fromkeys(name for item in with_feeders(compiled, rule) for name in item.plan.streams)
     streams = {
@@ -73,7 +73,7 @@ def _replay_mixed(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
             errors += shown(chain.end(now_ms))
     finally:
         progress.close()
-    return 1 if tell_rejected(mixed.rejected) or errors else 0
+    return 1 if print_rejected(mixed.rejected) or errors else 0
 
 
 def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Namespace) -> int:

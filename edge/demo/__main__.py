@@ -76,7 +76,7 @@ class Demo:
         self._upload_rest()
         self._step(5, "cloud", "the Spark job merges what was uploaded into fleet tables")
         code = self._aggregate()
-        self._say_where()
+        self._print_places()
         return code
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class Demo:
             print(f"  {label:32} {'':>7} {results.counts.get(label, 0):>6}   {sinks[label]}")
         print(f"  {status_line(status)}\n", flush=True)
 
-    def _say_where(self) -> None:
+    def _print_places(self) -> None:
         places = {
             "data/output": "what the file sinks wrote",
             "data/dead-letters": "messages that no stream could take, with the reason",

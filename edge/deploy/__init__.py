@@ -9,7 +9,7 @@ tables, row_shapes     tables and named windows; the shape of the rows of a stre
 feeds, stream_sources, memory_streams, lookup_stores   what feeds the streams and tables
 connections    the brokers, their topics, the status message
 grace, schedules, circles   rules without a file, rules that run at times, rules that feed each other
-telling        problems of rule files in the log
+problem_log    problems of rule files in the log
 recover        state and rules after a restart
 manage         management over HTTP
 """

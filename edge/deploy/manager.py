@@ -20,6 +20,7 @@ from edge.deploy.connections import Brokers
 from edge.deploy.feeds import Feeds, feeds
 from edge.deploy.grace import Grace
 from edge.deploy.memory_streams import MemoryStreams
+from edge.deploy.problem_log import log_new
 from edge.deploy.reading.wanted import Wanted
 from edge.deploy.row_shapes import struct_columns
 from edge.deploy.rule_runner import RuleRunner
@@ -27,7 +28,6 @@ from edge.deploy.running import definition
 from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.tables import Tables, declare_streams
-from edge.deploy.telling import tell
 from edge.gateway import Gateway
 from edge.intake.sources.registry import Configured
 from edge.intake.streams import StreamTable
@@ -126,7 +126,7 @@ class Manager:
         `numbers`: the first row number of a rule, if the spool has rows of it that the
         journal does not have.
         """
-        self._tell(wanted)
+        self._take_problems(wanted)
         self.rules.now_ms = now_ms
         self._gateway.outbox.numbers.update(numbers)
         before, self.texts, self.kept = self.texts, wanted.texts, wanted.kept
@@ -218,7 +218,7 @@ class Manager:
         """
         states: Mapping[str, Any] = saved["rules"]
         rules = {**wanted.rules, **left}
-        self._tell(wanted)
+        self._take_problems(wanted)
         self.rules.now_ms = now_ms
         self.texts, self.kept = wanted.texts, wanted.kept
         declare_streams(self._gateway.engine.catalog, wanted.catalog)
@@ -265,10 +265,10 @@ class Manager:
         kept = [item.rule for rule_id, item in self.running.items() if rule_id not in wanted.rules]
         return [*wanted.rules.values(), *kept]
 
-    def _tell(self, wanted: Wanted) -> None:
-        """Log problems that are new; all of them stay in /status."""
+    def _take_problems(self, wanted: Wanted) -> None:
+        """Log problems that are new, and keep all of them for /status."""
         running = wanted.paths.union(item.rule.path for item in self.running.values())
-        tell(wanted.problems, self.problems, running)
+        log_new(wanted.problems, self.problems, running)
         self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
 
     def _connect_streams(self) -> None:

@@ -33,7 +33,7 @@ import msgspec
 from edge.base.errors import UsageError
 from edge.base.wakeup import Wakeup
 from edge.monitor.access import TOKEN_FILE, Access
-from edge.monitor.pages import Page, Pages, tell_of_defect, text_page
+from edge.monitor.pages import Page, Pages, log_defect, text_page
 
 CONNECTIONS_MAX = 16
 """Connections at the same time. One more takes the place of the one that has waited
@@ -174,7 +174,7 @@ class _Server(ThreadingHTTPServer):
                         connections.remove(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        tell_of_defect()
+        log_defect()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -12,7 +12,7 @@ from sql.record import Record
 log = logging.getLogger("penstock.http")
 
 
-def tell_of_defect() -> None:
+def log_defect() -> None:
     """Log the exception under way, unless it is that of a client that has hung up."""
     error = sys.exception()
     if not isinstance(error, OSError):

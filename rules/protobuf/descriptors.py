@@ -64,11 +64,11 @@ def _compiled(path: Path) -> bytes:
         ]
         done = subprocess.run(words, capture_output=True, text=True, timeout=COMPILE_S, check=False)
         if done.returncode != 0:
-            raise NotCompiled(list(_said(path, done.stderr)))
+            raise NotCompiled(list(_compile_problems(path, done.stderr)))
         return out.read_bytes()
 
 
-def _said(path: Path, text: str) -> Iterator[FileProblem]:
+def _compile_problems(path: Path, text: str) -> Iterator[FileProblem]:
     found = [match for match in _PLACE.finditer(text) if match["line"]]
     for match in found:
         at = path.parent / match["file"]

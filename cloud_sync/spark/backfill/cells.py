@@ -121,12 +121,12 @@ def of_event(event: Mapping[str, Any], columns: Mapping[str, Type]) -> Row:
 def json_of(value: object) -> str:
     """JSON text; NaN and infinities are null as in the sinks, bytes are base64."""
     try:
-        return json.dumps(value, ensure_ascii=False, default=_told, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False, default=_as_text, allow_nan=False)
     except ValueError:
         from sinks.json_text import json_text
 
         return json_text(value)
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

@@ -51,7 +51,7 @@ def unpacked(content: bytes) -> Handed:
     return Handed(**lossless_json.decode(zlib.decompress(content)))
 
 
-def told(handed: Handed) -> str:
+def as_text(handed: Handed) -> str:
     """A state as text."""
     return base64.b64encode(packed(handed)).decode()
 
@@ -65,7 +65,7 @@ def row_of(folder: str, handed: Handed, plans: Mapping[str, Plan]) -> dict[str, 
     """The row with the state of a gateway: the place of the cut and what the state belongs to,
     and the state."""
     cut = json.dumps({"last": handed.last, "rules": fingerprints(plans)}, sort_keys=True)
-    return {"rule": "", "gateway": folder, "kind": KIND, "reason": cut, "state": told(handed)}
+    return {"rule": "", "gateway": folder, "kind": KIND, "reason": cut, "state": as_text(handed)}
 
 
 def fingerprints(plans: Mapping[str, Plan]) -> str:

@@ -51,13 +51,13 @@ def broken_checks(fields: Mapping[str, Any], schema: Schema | None) -> tuple[Che
     return tuple(schema.expect[at] for at in listed)
 
 
-def told(check: Check) -> str:
+def in_words(check: Check) -> str:
     """A check in words.
 
-    >>> told(Check("t", "warn", -40.0, 120.0)), told(Check("dev", "fail", not_null=True))
+    >>> in_words(Check("t", "warn", -40.0, 120.0)), in_words(Check("dev", "fail", not_null=True))
     ('t from -40.0 to 120.0', 'dev not NULL')
-    >>> told(Check("t", "warn", min=0.0, not_null=True)), told(Check(None, "warn", freshness_ms=60000))
-    ('t at least 0.0 and not NULL', 'no window older than 60000 ms')
+    >>> in_words(Check("t", "warn", min=0.0, not_null=True)), in_words(Check(None, "warn", freshness_ms=9))
+    ('t at least 0.0 and not NULL', 'no window older than 9 ms')
     """
     if check.column is None:
         return f"no window older than {check.freshness_ms} ms"

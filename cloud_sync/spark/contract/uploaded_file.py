@@ -226,11 +226,12 @@ def read_record(line: bytes, manifest: Manifest, schema: Schema | None = None) -
     revision, retracted = _revision(fields)
     if schema is not None:
         check_fit(fields, values, schema)
-    told = [value.told() for value in values]
-    said = json.dumps(
-        [start, end, windows, keys, told, *([revision, retracted] if revision else [])], separators=(",", ":")
+    digested = [value.digested() for value in values]
+    content = json.dumps(
+        [start, end, windows, keys, digested, *([revision, retracted] if revision else [])],
+        separators=(",", ":"),
     )
-    digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+    digest = hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
     made_by = text(fields, "rule_hash") if "rule_hash" in fields else ""
     if made_by and not _HASH.fullmatch(made_by):
         raise Bad("'rule_hash' is not 16 hexadecimal digits")

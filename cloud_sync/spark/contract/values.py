@@ -50,7 +50,7 @@ class Value(NamedTuple):
     text: str | None = None
     instant: int | None = None
 
-    def told(self) -> tuple[object, ...]:
+    def digested(self) -> tuple[object, ...]:
         """The fields that the digest of a record covers: the first eight, and the others if they are set."""
         if self.sketch is not None or self.of is not None:
             return (*self[:8], (self.sketch or b"").hex(), self.of, self.part)

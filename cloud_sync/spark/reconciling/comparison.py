@@ -168,11 +168,11 @@ def _one_side() -> Column:
         newest["day"].alias("day"),
         F.array_distinct(F.transform("all", lambda row: row["rule_hash"])).alias("rule_hashes"),
         F.exists("all", lambda row: row["is_open"]).alias("is_open"),
-        F.transform(F.flatten(values), _told).alias("told"),
+        F.transform(F.flatten(values), _value_shown).alias("told"),
     )
 
 
-def _told(value: Column) -> Column:
+def _value_shown(value: Column) -> Column:
     """A value of a record in few fields, for people."""
     return F.struct(
         value["name"].alias("as"),

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.output.open("w", encoding="utf-8") as file,
     ):
         until_ms = None if arguments.for_ms is None else clock.monotonic_ms() + arguments.for_ms
-        return _tell(*_write(_until(lines, clock, until_ms), file))
+        return _summary(*_write(_until(lines, clock, until_ms), file))
 
 
 def _until(lines: Iterator[bytes], clock: Clock, until_ms: int | None) -> Iterator[bytes]:
@@ -68,7 +68,8 @@ def _write(lines: Iterator[bytes], file: TextIO) -> tuple[int, int]:
     return events, dropped
 
 
-def _tell(events: int, dropped: int) -> int:
+def _summary(events: int, dropped: int) -> int:
+    """Print the numbers of events; the exit status."""
     lost = f"; {dropped} were lost, for this process was too slow" if dropped else ""
     print(f"{events} events recorded{lost}", file=sys.stderr)
     return 1 if dropped else 0

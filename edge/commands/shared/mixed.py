@@ -144,7 +144,7 @@ def first_line(path: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def tell_rejected(rejected: Sequence[str]) -> int:
+def print_rejected(rejected: Sequence[str]) -> int:
     """Print the lines that could not be decoded; returns their number."""
     for text in rejected[:10]:
         print(f"rejected {text}", file=sys.stderr)

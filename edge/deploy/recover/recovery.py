@@ -114,7 +114,7 @@ class Recovery:
         gateway.clock.go_on_from(self._at_ms)
         self._manager.restored()
         self._files.remember(self._manager.texts)
-        self._tell(reading, start, gateway.clock.monotonic_ms() - began_ms)
+        self._log_replay(reading, start, gateway.clock.monotonic_ms() - began_ms)
         return self.found
 
     def old_snapshot(self, spool: Spool, data: Path) -> Snapshot | None:
@@ -194,7 +194,7 @@ class Recovery:
         if self._gateway.engine.catalog.requests:
             self._gateway.engine.catalog.requests.clear()
 
-    def _tell(self, reading: Reading, start: int, elapsed_ms: int) -> None:
+    def _log_replay(self, reading: Reading, start: int, elapsed_ms: int) -> None:
         found = self.found
         found.end, found.bytes, found.ms = reading.end, reading.end - start, elapsed_ms
         found.damaged, found.damaged_bytes = (

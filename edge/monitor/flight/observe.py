@@ -107,7 +107,7 @@ class Observer:
         self._is_watching = False
         self._hooked: set[str] = set()
         self._now_ms = from_ms
-        self._rerun = make(self._hear)
+        self._rerun = make(self._on_emission)
         self._rerun.letters.on_letter = self._refused
 
     def run(self) -> Seen:
@@ -204,7 +204,7 @@ class Observer:
             self.seen.streams[name] = Census(name, declared.datasource, decoder, timestamp)
             if name not in gateway.streams.received and name not in self._hooked:
                 self._hooked.add(name)
-                engine.dispatch.change_before(name, 0, "engine", self._counting(name))
+                engine.dispatch.change_before(name, 0, self._rule, self._counting(name))
 
     def _counting(self, stream: str) -> Callable[[Any], Any]:
         """Counts rows of a stream that other rules feed, without changing them."""
@@ -238,7 +238,7 @@ class Observer:
 
     # --- results --------------------------------------------------------------------------------------------
 
-    def _hear(self, emission: Emission, first: int) -> None:
+    def _on_emission(self, emission: Emission, first: int) -> None:
         if not self._is_watching:
             return
         tally = self._tallies.get(emission.rule)

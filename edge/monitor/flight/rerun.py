@@ -33,21 +33,21 @@ from rules.secrets import Secrets
 from sinks import Environment, MemoryBus, SinkSettings
 from sql import Catalog, Emission, Engine
 
-Hear = Callable[[Emission, int], None]
+OnEmission = Callable[[Emission, int], None]
 """Takes each emission with the number of its first row."""
 
 
 class _Listening(Outbox):
     """Numbers emissions, and hands them to a listener; of the actions only memory actions get them."""
 
-    def __init__(self, dead_letters: DeadLetters, hear: Hear) -> None:
+    def __init__(self, dead_letters: DeadLetters, on_emission: OnEmission) -> None:
         super().__init__(dead_letters, rows_max=1_000_000)
-        self._hear = hear
+        self._on_emission = on_emission
 
     def hand_over(self, emissions: Iterable[Emission], origins: Origins | None = None) -> None:
         emissions = list(emissions)
         for emission in emissions:
-            self._hear(emission, self.numbers.get(emission.rule, 0) + 1)
+            self._on_emission(emission, self.numbers.get(emission.rule, 0) + 1)
             super().hand_over([emission], origins)
 
 
@@ -79,15 +79,15 @@ class _MemoryOnly:
 
 
 class Rerun:
-    """A replay of the journal of a data directory for observation. `hear` is called with every emission."""
+    """A replay of the journal of a data directory for observation; each emission goes to `on_emission`."""
 
-    def __init__(self, settings: Settings, hear: Hear) -> None:
+    def __init__(self, settings: Settings, on_emission: OnEmission) -> None:
         data = Path(settings.data)
         letters = DeadLetters(data / "none")
         letters.is_muted = True
         self.directory = data
         self.letters = letters
-        self.outbox = _Listening(letters, hear)
+        self.outbox = _Listening(letters, on_emission)
         self.engine = Engine(Catalog())
         clock, bus = SimulatedClock(), MemoryBus()
         self.gateway = Gateway(self.engine, clock, Intake(), self.outbox, letters, Limits())

@@ -10,8 +10,8 @@ from rules.problems import FileProblem
 log = logging.getLogger("penstock.rules")
 
 
-def tell(problems: Iterable[FileProblem], before: Iterable[FileProblem], running: Collection[str]) -> None:
-    """Log the problems that were not there `before`; `running`: the files that rules run of."""
+def log_new(problems: Iterable[FileProblem], before: Iterable[FileProblem], running: Collection[str]) -> None:
+    """Log the problems that are not among those `before`; `running`: the files whose rules run."""
     known = {problem.render() for problem in before}
     for problem in problems:
         text = problem.render()
