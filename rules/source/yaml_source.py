@@ -250,17 +250,17 @@ _PLAINER = (
 )
 
 
-TOO_FAR_IN = (
-    "this line goes on with the text of the line before, for it is indented further",
-    BESIDE,
-)
-"""Message and hint for a key that YAML takes for the rest of a text."""
+TOO_FAR_IN = "this line goes on with the text of the line before, for it is indented further"
+"""The message for a key that YAML takes for the rest of a text."""
 
 
-def _begins_line(text: FileText, colon: int) -> bool:
-    """True if nothing but one word, a key, stands before a colon in its line."""
-    begin = text.text.rfind("\n", 0, colon) + 1
-    return re.fullmatch(r"\s+[\w.-]+\s*", text.text[begin:colon]) is not None
+def _too_far_in(text: FileText, colon: int) -> str | None:
+    """The hint for a colon with nothing but one word, a key, before it in its line; None for another."""
+    before, _, line = text.text[:colon].rpartition("\n")
+    if re.fullmatch(r"\s+(- +)?[\w.-]+\s*", line) is None:
+        return None
+    word = before.rpartition("\n")[2].strip().removeprefix("- ")
+    return f"write {word}:" if re.fullmatch(r"[\w.-]+", word) else BESIDE
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, report: Report) -> None:
@@ -270,8 +270,8 @@ def _syntax_error(error: yaml.MarkedYAMLError, report: Report) -> None:
     problem = str(error.problem)
     for known, message, hint in _PLAINER:
         if known in problem:
-            if known == "mapping values" and _begins_line(report.text, start):
-                report.error("R001", TOO_FAR_IN[0], Span(start, start + 1), TOO_FAR_IN[1])
+            if known == "mapping values" and (remedy := _too_far_in(report.text, start)):
+                report.error("R001", TOO_FAR_IN, Span(start, start + 1), remedy)
                 return
             if known in BEGUN_BEFORE and context is not None:
                 start = context.index

@@ -308,6 +308,8 @@ def test_a_key_indented_too_far_is_told_from_a_second_colon() -> None:
     assert told("rules:\n  - id: r\n     sql: SELECT 1\n") == [
         (3, further, "indent it as the keys beside it")
     ]
+    for text in ("streams\n  - name: m\n", "streams\n  name: m\n"):
+        assert told(text) == [(2, further, "write streams:")]
     second = (2, "a second ':' in this line", "quote a text that has ': ' in it")
     assert told("id: r\nsql: SELECT a: b FROM s\n") == [second]
     outside = "this line does not fit: its indentation belongs to no open mapping or list"
