@@ -160,14 +160,32 @@ def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> 
         if realpath(path) not in known
     ]
     loaded = unite(load_file(path, secrets=secrets, below=below) for path, below in asked.items())
-    names = {stream.name for file in loaded.files for stream in file.streams}
     for file in context:
-        file.streams = [stream for stream in file.streams if stream.name not in names]
+        _leave_out(file, loaded.files)
     loaded.context = context
     return loaded
 
 
+def _leave_out(file: LoadedFile, others: Iterable[LoadedFile]) -> None:
+    """Leave out of a neighbour what the files asked for define themselves."""
+    for other in others:
+        file.streams = _not_in(file.streams, other.streams)
+        file.tables = _not_in(file.tables, other.tables)
+        file.contexts = _not_in(file.contexts, other.contexts)
+        file.expressions = _not_in(file.expressions, other.expressions)
+        file.variables = {
+            name: value for name, value in file.variables.items() if name not in other.variables
+        }
+
+
 Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext, LoadedTable, LoadedExpression)
+Shared = TypeVar("Shared", LoadedStream, LoadedContext, LoadedTable, LoadedExpression)
+"""What the rules of all files may use."""
+
+
+def _not_in(items: list[Shared], others: list[Shared]) -> list[Shared]:
+    names = {other.name for other in others}
+    return [item for item in items if item.name not in names]
 
 
 def unite(files: Iterable[LoadedFile]) -> Loaded:

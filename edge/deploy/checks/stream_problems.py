@@ -77,7 +77,8 @@ def _error(message: str, hint: str | None = None) -> Problem:
 def _of_topic(stream: Stream) -> Iterator[Complaint]:
     if not stream.datasource:
         message = f"stream '{stream.name}' has no DATASOURCE"
-        yield "DATASOURCE", _error(message, 'write DATASOURCE="topic/filter"')
+        hint = "name its topics: 'datasource: plant/+/temp', in CREATE STREAM 'DATASOURCE=\"plant/+/temp\"'"
+        yield "DATASOURCE", _error(message, hint)
         return
     try:
         check_filter(stream.datasource)

@@ -62,6 +62,8 @@ def context_named(catalog: Catalog, name: str, problems: Problems, span: Span) -
             "B810",
             f"unknown context '{name}'",
             span,
-            hint or did_you_mean(name, catalog.contexts) or "declare it: create context …",
+            hint
+            or did_you_mean(name, catalog.contexts)
+            or "declare it under contexts:, or with create context",
         )
     return found
