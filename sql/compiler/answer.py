@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from sql.algebra.table.ahead import keys_of
+from sql.algebra.table.index import keys_of
 from sql.algebra.table.search import Search, loop_over
 from sql.algebra.table.searched import RowStore
 from sql.codegen.functions import FunctionSet

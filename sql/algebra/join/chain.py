@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from sql.algebra.table.ahead import keys_of
+from sql.algebra.table.index import keys_of
 from sql.algebra.table.lookup import equalities, ranges
 from sql.algebra.table.search import Search
 from sql.codegen.loop import LoopWriter, batch_loop

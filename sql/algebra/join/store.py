@@ -6,9 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.buckets import items_of
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Operator
-from sql.algebra.table.index import HashIndex, Indexes, rows_in
+from sql.algebra.table.index import Indexes
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.searched import Bucket, FindRange, KeyIndex, Searched, WindowRelation
 from sql.algebra.table.sorted_rows import Span
@@ -31,9 +32,9 @@ class Rows:
         """The rows in order of arrival."""
         return self.events
 
-    def by_key(self, equal: tuple[Name, ...]) -> HashIndex:
+    def by_key(self, equal: tuple[Name, ...]) -> KeyIndex:
         """The index by these columns."""
-        return self.indexes.by_key(equal, self.events)
+        return self.indexes.by_key(equal, self.events).lookups
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange:
         """The function that finds rows by these columns and in order of one more."""
@@ -73,8 +74,11 @@ class Pulled:
 
     def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
         """The relation's index by these columns; None where it can have none."""
-        index = self.relation.by_key(equal)
-        return index if index is None or self.passes is None else _Filtered(index, self.passes)
+        index, passes = self.relation.by_key(equal), self.passes
+        if index is None or passes is None:
+            return index
+        find = index.find
+        return KeyIndex(lambda key: _passing(find(key), passes), index.is_single)
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
         """The function that finds the relation's rows by these columns and in order of one more."""
@@ -92,20 +96,30 @@ class Seen:
         self.window = window
         self.unseen = unseen
 
-    @property
-    def is_current(self) -> bool:
-        """True if no change is waiting to be dispatched."""
-        return self.unseen(self.window.name) is None
-
     def content(self) -> Iterable[Event]:
         """The rows in order of arrival."""
         delta = self.unseen(self.window.name)
         return self.window.rows if delta is None else as_before(self.window.rows, delta, delta[1])
 
-    def by_key(self, equal: tuple[Name, ...]) -> _SeenIndex | None:
+    def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
         """The window's index by these columns."""
         index = self.window.by_key(equal)
-        return None if index is None else _SeenIndex(index, equal, self)
+        if index is None:
+            return None
+        find, find_many = index.find, index.find_many
+        assert find_many is not None
+
+        def seen(key: Hashable) -> Bucket | None:
+            delta = self.unseen(self.window.name)
+            if delta is None:
+                return find(key)
+            left = Indexes("kept").by_key(equal, delta[1])
+            return dict.fromkeys(as_before(items_of(find(key)), delta, left.rows.of(key)))
+
+        def seen_many(keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
+            return find_many(keys) if self.unseen(self.window.name) is None else [*map(seen, keys)]
+
+        return KeyIndex(seen, find_many=seen_many)
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
         """The function that finds the window's rows by these columns and in order of one more."""
@@ -129,32 +143,6 @@ def as_before(rows: Iterable[Event], delta: Changes, left: Iterable[Event]) -> l
     return sorted((row for row in (*rows, *left) if row not in came), key=lambda row: row.seq)
 
 
-class _SeenIndex:
-    """An index as a subquery sees it."""
-
-    is_single = False
-
-    def __init__(self, index: KeyIndex, equal: tuple[Name, ...], seen: Seen) -> None:
-        assert index.plain is not None
-        self.index = index
-        self.equal = equal
-        self.seen = seen
-        self.by_key, self._buckets = index.plain.by_key, index.plain.buckets
-        self.plain = self
-
-    def bucket(self, key: Hashable) -> Bucket | None:
-        """The rows of a key without NULL."""
-        delta = self.seen.unseen(self.seen.window.name)
-        if delta is None:
-            return self.index.bucket(key)
-        left = Indexes("kept").by_key(self.equal, delta[1])
-        return dict.fromkeys(as_before(rows_in(self.index.bucket(key)), delta, left.rows_of(key)))
-
-    def buckets(self, keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
-        """The rows of each key without NULL."""
-        return self._buckets(keys) if self.seen.is_current else [*map(self.bucket, keys)]
-
-
 Changes = tuple[Sequence[Event], Sequence[Event]]
 """Rows that came, rows that left."""
 
@@ -162,22 +150,11 @@ Unseen = Callable[[str], Changes | None]
 """The changes of a named window that a statement has not processed yet."""
 
 
-class _Filtered:
-    """An index of which only the rows that pass are shown."""
-
-    plain = None
-
-    def __init__(self, index: KeyIndex, passes: Callable[[Event], Any]) -> None:
-        self.index = index
-        self.passes = passes
-        self.is_single = index.is_single
-
-    def bucket(self, key: Hashable) -> Bucket | None:
-        """The rows of a key without NULL that pass."""
-        found = self.index.bucket(key)
-        if isinstance(found, dict):
-            return {row: None for row in found if self.passes(row)}
-        return found if found is not None and self.passes(found) else None
+def _passing(found: Bucket | None, passes: Callable[[Event], Any]) -> Bucket | None:
+    """Those of the rows found that pass."""
+    if isinstance(found, dict):
+        return {row: None for row in found if passes(row)}
+    return found if found is not None and passes(found) else None
 
 
 class Carried:

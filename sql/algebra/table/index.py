@@ -12,25 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from sql.algebra.buckets import Buckets
 from sql.algebra.event import Event
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.readers import Values, column_reader, key_reader
-from sql.algebra.table.searched import Bucket, FindBucket
+from sql.algebra.table.searched import Bucket, KeyIndex
 from sql.algebra.table.sorted_rows import SortedRows, Span
 from sql.errors import DataError
 from sql.rows import Shape
 from sql.types import key_of
 
-
-def rows_in(found: Bucket | None) -> Iterable[Event]:
-    """The rows of a bucket, in order of arrival."""
-    if found is None:
-        return ()
-    return found if isinstance(found, dict) else (found,)
-
+CACHED = 4096
+"""So few keys stay in the processor's cache."""
 
 B = TypeVar("B", bound=Bucket)
 
@@ -38,9 +35,14 @@ B = TypeVar("B", bound=Bucket)
 def found_in(by_key: dict[Hashable, B], keys: Sequence[Hashable]) -> Sequence[B | None]:
     """The rows of each key, or None.
 
-    Mostly all keys have something: `itemgetter` then finds it in the shortest loop there is, in which the
-    processor waits for the memory of several keys at once.
+    Beside many rows most of a look-up is waiting for memory: for the slot of the index, then for the key.
+    Between two look-ups the text of a statement does so much that the waits never overlap. In the short loops
+    here the processor waits for several keys at once. Mostly all keys have something, and `itemgetter` finds
+    it in the shortest loop there is.
     """
+    if len(by_key) > CACHED:
+        for _ in map(hash, keys):  # a string keeps its hash, which makes the next loop short
+            pass
     if len(keys) > 1:
         with suppress(KeyError):
             found: Sequence[B] = itemgetter(*keys)(by_key)
@@ -51,45 +53,23 @@ def found_in(by_key: dict[Hashable, B], keys: Sequence[Hashable]) -> Sequence[B 
 class HashIndex:
     """Rows by the values of columns."""
 
-    is_single = False
-
     def __init__(self, key: Callable[[Event], Hashable]) -> None:
         self.key = key
-        self.by_key: dict[Hashable, Bucket] = {}
-        self.bucket: FindBucket = self.by_key.get
-        self.plain = self
-
-    def buckets(self, keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
-        """The rows of each key without NULL."""
-        return found_in(self.by_key, keys)
+        self.rows: Buckets[Event] = Buckets()
+        self.by_key = self.rows.found
+        self.lookups = KeyIndex(self.by_key.get, find_many=partial(found_in, self.by_key))
 
     def add(self, event: Event) -> None:
         """A row came."""
-        key = self.key(event)
-        found = self.by_key.get(key)
-        if found is None:
-            self.by_key[key] = event
-        elif isinstance(found, dict):
-            found[event] = None
-        else:
-            self.by_key[key] = {found: None, event: None}
+        self.rows.add(self.key(event), event)
 
     def remove(self, event: Event) -> None:
         """A row left."""
-        key = self.key(event)
-        found = self.by_key[key]
-        if found.__class__ is dict:
-            del found[event]
-        if found.__class__ is not dict or not found:
-            del self.by_key[key]
-
-    def rows_of(self, key: Hashable) -> Iterable[Event]:
-        """The rows of a key without NULL, in order of arrival."""
-        return rows_in(self.by_key.get(key))
+        self.rows.discard(self.key(event), event)
 
     def holder(self, row: Event) -> Event | None:
         """The row that has this row's key, if one has."""
-        return next(iter(self.rows_of(self.key(row))), None)
+        return next(iter(self.rows.of(self.key(row))), None)
 
 
 class OrderedIndex:
@@ -142,6 +122,11 @@ NOWHERE = Nowhere()
 def sought(value: object) -> Hashable:
     """The key by which rows that equal a value are found: NULL and NaN equal nothing."""
     return NOWHERE if value is None or value != value else key_of(value)
+
+
+def keys_of(events: Sequence[dict[str, Any]], column: str) -> list[Hashable]:
+    """For each event the key of the rows that equal its value of a column."""
+    return [key if (key := event.get(column)).__class__ is str else sought(key) for event in events]
 
 
 def has_null(key: object) -> bool:

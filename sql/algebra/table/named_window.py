@@ -14,10 +14,10 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Operator, earliest
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
-from sql.algebra.table.index import HashIndex, Index, Indexes
+from sql.algebra.table.index import Index, Indexes
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.row import Change, KeptRow, row_class
-from sql.algebra.table.searched import FindRange
+from sql.algebra.table.searched import FindRange, KeyIndex
 from sql.emission import Row
 from sql.plan.declared import WindowDeclaration
 
@@ -81,9 +81,9 @@ class NamedWindow:
     def __len__(self) -> int:
         return len(self.rows) if not self.batches else sum(1 for _ in self.content())
 
-    def by_key(self, equal: tuple[Name, ...]) -> HashIndex | None:
+    def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
         """The index by these columns; None where the rows cannot be indexed."""
-        return None if self.batches else self.indexes.by_key(equal, self.rows)
+        return None if self.batches else self.indexes.by_key(equal, self.rows).lookups
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
         """The function that finds rows by these columns and in order of one more."""

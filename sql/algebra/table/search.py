@@ -20,7 +20,6 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table import lookup
-from sql.algebra.table.ahead import found_at
 from sql.algebra.table.index import sought
 from sql.algebra.table.lookup import KeyRange, Name, Own, equalities, ranges
 from sql.algebra.table.searched import Bucket, FindRange, RowStore, Searched
@@ -58,8 +57,8 @@ class Search:
         """The parts that need no test of their own."""
         self.is_single = index is not None and index.is_single
         """True if a key has one row at most."""
-        self.is_plain = index is not None and index.plain is not None
-        """True if an index finds the rows by nothing but its key."""
+        self.finds_many = index is not None and index.find_many is not None
+        """True if rows may be looked up for many keys at once."""
         if self.bounds is not None:
             self.settled += self.bounds.parts if self.bounds.is_exact else ()
 
@@ -80,20 +79,20 @@ class Search:
         if self.values:
             index = store.by_key(self.columns)
             assert index is not None
-            return index.bucket
+            return index.find
         return lambda: tuple(store.content())
 
     def column_of(self, source: int) -> str | None:
         """The column of a source that is the whole key, if it is one."""
-        key = self.values[0] if self.is_plain and len(self.values) == 1 else None
+        key = self.values[0] if self.finds_many and len(self.values) == 1 else None
         return key.column if isinstance(key, Read) and key.source == source else None
 
     def ahead(self, store: Searched) -> Callable[..., Sequence[Bucket | None]]:
         """The function that finds the rows of a store for each of many keys of one column."""
         index = store.by_key(self.columns)
         assert index is not None
-        assert index.plain is not None
-        return partial(found_at, index.plain)
+        assert index.find_many is not None
+        return index.find_many
 
     @contextmanager
     def each_of(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Sized
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from sql.algebra.event import Event
 from sql.algebra.table.lookup import Name
@@ -20,32 +20,14 @@ FindRange = Callable[[Hashable, Span], Iterable[Event]]
 """Finds the rows of a key whose value is in a range; at least one of its ends is known."""
 
 
-class PlainIndex(Protocol):
-    """An index in which nothing but the key decides which rows are found, so that many keys may be looked
-    up at once."""
+class KeyIndex(NamedTuple):
+    """The look-ups of rows by the values of columns."""
 
-    @property
-    def by_key(self) -> Sized:
-        """The keys."""
-
-    def buckets(self, keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
-        """The rows of each key without NULL."""
-
-
-class KeyIndex(Protocol):
-    """The rows by the values of columns."""
-
-    @property
-    def is_single(self) -> bool:
-        """True if no key has several rows."""
-
-    @property
-    def plain(self) -> PlainIndex | None:
-        """The index itself, if it is plain."""
-
-    @property
-    def bucket(self) -> FindBucket:
-        """The function that finds the rows of a key."""
+    find: FindBucket
+    is_single: bool = False
+    """True if no key has several rows."""
+    find_many: Callable[[Sequence[Hashable]], Sequence[Bucket | None]] | None = None
+    """The same for many keys at once; None where more than the key decides which rows are found."""
 
 
 class Searched(Protocol):

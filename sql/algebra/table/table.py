@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sql.aggregates.base import Accumulator
+from sql.algebra.buckets import items_of
 from sql.algebra.event import Delta, Event
-from sql.algebra.table.index import HashIndex, Index, found_in
+from sql.algebra.table.index import Index, found_in
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.readers import column_reader
 from sql.algebra.table.row import Change, TableRow
-from sql.algebra.table.searched import Bucket, FindBucket, FindRange, KeyIndex
+from sql.algebra.table.searched import FindRange, KeyIndex
 from sql.algebra.table.table_rows import TableRows
 from sql.emission import Row
 from sql.errors import DataError
@@ -89,12 +91,30 @@ class Table:
 
     def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
         """The index by these columns; None for columns that aggregate, which change without notice."""
-        if self.declaration.keys and set(equal) == set(self.declaration.keys):
-            return PrimaryKey(self, tuple(equal.index(key) for key in self.declaration.keys))
+        keys = self.declaration.keys
+        if keys and set(equal) == set(keys):
+            return self._primary_key(tuple(equal.index(key) for key in keys))
         if any(column in self.makers for column in equal):
             return None
-        index = self.indexes.by_key(equal, self.rows.by_key.values())
-        return Fresh(index) if self.makers else index
+        index = self.indexes.by_key(equal, self.rows.by_key.values()).lookups
+        if not self.makers:
+            return index
+        find = index.find
+        return KeyIndex(lambda key: dict.fromkeys(fresh(items_of(find(key)))))
+
+    def _primary_key(self, order: tuple[int, ...]) -> KeyIndex:
+        """The primary key as an index; `order`: the places of its columns in the key of a search."""
+        rows, is_ordered = self.rows.by_key, order == tuple(range(len(order)))
+        if is_ordered and not self.makers:
+            return KeyIndex(rows.get, True, partial(found_in, rows))
+
+        def find(key: Any) -> TableRow | None:
+            row = rows.get(key if is_ordered else tuple([key[place] for place in order]))
+            if row is not None and row.stale:
+                row.refresh()
+            return row
+
+        return KeyIndex(find, True)
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
         """The function that finds rows by these columns and in order of one more."""
@@ -213,46 +233,6 @@ class Table:
             row = self.rows.made(dict(zip(self.declaration.keys, values, strict=True)), now_ms)
             self.rows.add(row, now_ms)
         return row
-
-
-class PrimaryKey:
-    """The primary key of a table as an index; `order`: the places of its columns in the key of a search."""
-
-    is_single = True
-
-    def __init__(self, table: Table, order: tuple[int, ...]) -> None:
-        self.by_key = table.rows.by_key
-        self.order = order
-        self.plain = self if not table.makers and order == tuple(range(len(order))) else None
-        self.bucket: FindBucket = self._row if self.plain is None else table.rows.by_key.get
-
-    def buckets(self, keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
-        """The row of each key without NULL."""
-        return found_in(self.by_key, keys)
-
-    def _row(self, key: Hashable) -> TableRow | None:
-        """The row of a key without NULL."""
-        if len(self.order) > 1:
-            assert isinstance(key, tuple)
-            key = tuple([key[place] for place in self.order])
-        row = self.by_key.get(key)
-        if row is not None and row.stale:
-            row.refresh()
-        return row
-
-
-class Fresh:
-    """An index whose rows are computed anew, where their aggregates have changed, before they are shown."""
-
-    is_single = False
-    plain = None
-
-    def __init__(self, index: HashIndex) -> None:
-        self.index = index
-
-    def bucket(self, key: Hashable) -> Bucket | None:
-        """The rows of a key without NULL."""
-        return dict.fromkeys(fresh(self.index.rows_of(key)))
 
 
 def fresh(rows: Iterable[Event]) -> Iterator[TableRow]:

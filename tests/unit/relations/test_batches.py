@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sql import Catalog, Engine, run_script
-from sql.algebra.table.ahead import CACHED
+from sql.algebra.table.index import CACHED
 
 DECLARED = (
     "create schema E (k any, n any); create schema S (k any, n any);"
