@@ -183,6 +183,16 @@ class JoinPlan(Record):
     kind: Literal["inner", "left", "right", "full", "cross"]
     on: Bound | None = None
 
+    @property
+    def keeps_left(self) -> bool:
+        """True if rows of the sources before without a partner are joined with NULL."""
+        return self.kind in ("left", "full")
+
+    @property
+    def keeps_right(self) -> bool:
+        """True if rows of its own source without a partner are."""
+        return self.kind in ("right", "full")
+
 
 class ItemPlan(Record):
     """One item of SELECT. `name` None spreads a struct or a whole event into columns, less `excluded`."""

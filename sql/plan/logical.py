@@ -210,6 +210,16 @@ class Plan(Record, dict=True):
         return self.acts.trigger if isinstance(self.acts, TriggerPlan | SplitPlan | SetPlan) else None
 
     @property
+    def drivers(self) -> tuple[int, ...]:
+        """The places of the unidirectional streams: of a join with some, their events alone make rows."""
+        return tuple(place for place, source in enumerate(self.sources) if source.unidirectional)
+
+    @property
+    def is_outer(self) -> bool:
+        """True if a join shows rows without a partner."""
+        return any(join.keeps_left or join.keeps_right for join in self.joins)
+
+    @property
     def emits_as_made(self) -> bool:
         """True if its emissions leave as they are made: to no other stream, without columns beside."""
         return self.insert is None and self.posts is None and not self.states

@@ -27,16 +27,15 @@ class JoinSources:
         self.functions = functions
         self.shape = shape
         self.stores: list[Store] = [pulled.get(place) or Rows(shape) for place in range(len(plan.sources))]
-        self.drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
-        self.kinds = [join.kind for join in plan.joins]
-        self.is_outer = any(kind in ("left", "right", "full") for kind in self.kinds)
+        self.drivers = plan.drivers
+        self.is_outer = plan.is_outer
 
     def way(self) -> Inner | Outer:
         """The search for joined rows that the kinds of the joins need."""
-        on = [join.on for join in self.plan.joins]
+        settings = self.stores, self.shape, self.functions
         if self.is_outer:
-            return Outer(self.kinds, on, self.stores, self.shape, self.functions)
-        return Inner(on, self.plan.where, self.stores, self.shape, self.functions)
+            return Outer(self.plan.joins, *settings)
+        return Inner([join.on for join in self.plan.joins], self.plan.where, *settings)
 
     def apply(self, changes: Mapping[int, Delta]) -> None:
         """Keep the rows that came, and drop those that left."""

@@ -15,7 +15,7 @@ from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.table.search import Finder
 from sql.codegen.functions import FunctionSet
-from sql.plan.bound import Bound
+from sql.plan.clauses import JoinPlan
 from sql.rows import Shape
 
 Net = dict[Sides, int]
@@ -33,15 +33,13 @@ class Step:
 
     def __init__(
         self,
-        kind: str,
-        on: Bound | None,
+        join: JoinPlan,
         place: int,
         width: int,
         right: Store,
         shape: Shape,
         functions: FunctionSet,
     ) -> None:
-        self.kind = kind
         self.place = place
         self.width = width
         self.left = Rows(shape)
@@ -52,13 +50,13 @@ class Step:
         self.sides: dict[Event, Sides] = {}
         self.matches: dict[Event, int] = {}
         """The number of partners of each row of either side."""
+        on = join.on
         self.holds: Callable[..., Any] | None = None if on is None else functions.true(on)
         before = frozenset(range(place))
         to_right = Finder(on, place, before, right, functions, shape=shape, nullable=before)
         to_left = Finder(on, before, {place}, self.left, functions, shape=shape, nullable=before)
         self.to_right, self.to_left = to_right.over(right), to_left.over(self.left)
-        self.keeps_left = kind in ("left", "full")
-        self.keeps_right = kind in ("right", "full")
+        self.keeps_left, self.keeps_right = join.keeps_left, join.keeps_right
         self.nothing: Sides = (None,) * place
         self.shown: dict[Sides, list[Sides]] = {}
         """The rows shown for a row joined with looked-up rows, which may be others when it leaves."""
@@ -162,14 +160,14 @@ class Step:
         if self.keeps_right and not before + by:
             _count(net, (*self.nothing, right), 1)
 
-    def extend(self, rows: Iterable[Sides], *, alone: bool) -> list[Sides]:
-        """Joined rows beside this source's rows, without keeping anything; `alone`: also beside NULL."""
+    def extend(self, rows: Iterable[Sides]) -> list[Sides]:
+        """Joined rows beside this source's rows, or NULL, without keeping anything."""
         out: list[Sides] = []
         for sides in rows:
             event = joined_event(sides, self.width)
             found = self.to_right(event.row, 0)
             out += [(*sides, right) for right in found]
-            if not found and alone:
+            if not found and self.keeps_left:
                 out.append((*sides, None))
         return out
 
@@ -183,16 +181,15 @@ class Outer:
 
     def __init__(
         self,
-        kinds: Sequence[str],
-        on: Sequence[Bound | None],
+        joins: Sequence[JoinPlan],
         stores: Sequence[Store],
         shape: Shape,
         functions: FunctionSet,
     ) -> None:
         self.stores = stores
         self.steps = [
-            Step(kind, condition, place, len(stores), stores[place], shape, functions)
-            for place, (kind, condition) in enumerate(zip(kinds, on, strict=True), start=1)
+            Step(join, place, len(stores), stores[place], shape, functions)
+            for place, join in enumerate(joins, start=1)
         ]
 
     def change(self, changes: Mapping[int, Delta]) -> Net:
@@ -224,7 +221,7 @@ class Outer:
         """The present rows of the first source, joined by the first steps."""
         rows: list[Sides] = [(event,) for event in self.stores[0].content()]
         for step in steps:
-            longer = step.extend(rows, alone=step.kind in ("left", "full"))
+            longer = step.extend(rows)
             if step.keeps_right:
                 met = {sides[-1] for sides in longer}
                 longer += [(*step.nothing, right) for right in step.right.content() if right not in met]
@@ -247,7 +244,7 @@ class Outer:
         else:
             rows = self._beside(self.steps[driver - 1], self._joined(self.steps[: driver - 1]), event)
         for step in self.steps[driver:]:
-            rows = step.extend(rows, alone=step.kind in ("left", "full"))
+            rows = step.extend(rows)
         return rows
 
     @staticmethod

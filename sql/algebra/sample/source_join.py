@@ -95,8 +95,7 @@ class _Step:
     """One JOIN: the rows so far on its left, one source on its right."""
 
     def __init__(self, join: JoinPlan, place: int, functions: FunctionSet) -> None:
-        self.keeps_left = join.kind in ("left", "full")
-        self.keeps_right = join.kind in ("right", "full")
+        self.keeps_left, self.keeps_right = join.keeps_left, join.keeps_right
         self.place = place
         self.condition = None if join.on is None else functions.true(join.on)
         pairs = [pair for part in conjuncts(join.on) if (pair := _equality(part, place)) is not None]

@@ -85,11 +85,9 @@ def feeds(plan: Plan) -> bool:
 def driver_of(plan: Plan) -> int | None:
     """The place of the stream that drives a join with relations; None where other things
     feed the join as well."""
-    drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
-    is_inner = all(join.kind in ("inner", "cross") for join in plan.joins)
-    if len(drivers) != 1 or plan.mode != "delta" or not is_inner:
+    if len(plan.drivers) != 1 or plan.mode != "delta" or plan.is_outer:
         return None
-    place = drivers[0]
+    (place,) = plan.drivers
     driver = plan.sources[place]
     if driver.pattern is not None or driver.recognize is not None or driver.relation is not None:
         return None
@@ -111,8 +109,7 @@ def makes_rows(plan: Plan) -> bool:
     """True if each joined row is a row of the output as it stands."""
     if plan.row_kind != "plain" or plan.selector == "rstream" or plan.into_table is not None:
         return False
-    changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset or plan.output
-    return not changes_rows and not plan.subqueries
+    return not (plan.orders_rows or plan.output or plan.subqueries)
 
 
 def found_in(plan: Plan) -> frozenset[int]:
@@ -126,7 +123,7 @@ def is_looked_into(plan: Plan, source: SourcePlan) -> bool:
     """True if the rows of a relation are only looked up: nothing that happens to them makes rows."""
     if source.relation is None or source.relation == "table":
         return source.relation == "table"
-    return any(other.unidirectional for other in plan.sources) and not source.unidirectional
+    return bool(plan.drivers) and not source.unidirectional
 
 
 def passes_rows(plan: Plan) -> bool:
@@ -137,14 +134,12 @@ def passes_rows(plan: Plan) -> bool:
         return False
     if plan.selector != "istream" or not makes_rows(plan):
         return False
-    drivers = [source for source in plan.sources if source.unidirectional]
-    if len(drivers) > 1 or not all(_stands_in_loop(source) for source in plan.sources):
+    if len(plan.drivers) > 1 or not all(_stands_in_loop(source) for source in plan.sources):
         return False
     if all(source.relation is not None for source in plan.sources):
         return False
-    is_inner = all(join.kind in ("inner", "cross") for join in plan.joins)
     conditions = parts_of([*(join.on for join in plan.joins), plan.where])
-    return (is_inner or len(plan.sources) == 2) and all(map(_reads_rows_alone, conditions))
+    return (not plan.is_outer or len(plan.sources) == 2) and all(map(_reads_rows_alone, conditions))
 
 
 def _stands_in_loop(source: SourcePlan) -> bool:

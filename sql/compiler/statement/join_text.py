@@ -55,11 +55,13 @@ class JoinText:
         self.frame = frame
         self.plan = plan = frame.plan
         self.width = len(plan.sources)
-        kinds = {join.kind for join in plan.joins}
-        self.is_outer = bool(kinds & {"left", "right", "full"})
-        self.keeps = [bool(kinds & {"left", "full"}), bool(kinds & {"right", "full"})]
+        self.is_outer = plan.is_outer
+        self.keeps = [
+            any(join.keeps_left for join in plan.joins),
+            any(join.keeps_right for join in plan.joins),
+        ]
         """For each side of an outer join: True if its rows without a partner are joined with NULL."""
-        self.drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
+        self.drivers = plan.drivers
         self.kept = [
             place
             for place, source in enumerate(plan.sources)
