@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql.algebra.sample.windows.group_entry import group_window
-from sql.plan.bound import Bound, Const, Op, Read, conjuncts
+from sql.plan.bound import MIRRORED, Bound, Const, Op, Read, conjuncts
 from sql.plan.logical import Plan
 from sql.record import Record, replace
 from sql.types import Type
@@ -81,18 +81,16 @@ def indexable(condition: Bound | None) -> Indexable | None:
     if not isinstance(condition, Op) or not condition.args:
         return None
     operand, *others = condition.args
-    if condition.name in _MIRRORED and isinstance(operand, Const) and not isinstance(others[0], Const):
-        return indexable(Op(_MIRRORED[condition.name], (others[0], operand)))
+    name = condition.name
+    if name in MIRRORED and isinstance(operand, Const):
+        name, operand, others = MIRRORED[name], others[0], [operand]
     if not isinstance(operand, Read) or operand.column is None or operand.column.startswith("$"):
         return None
     values = tuple(other.value for other in others if isinstance(other, Const))
     kinds = {_KINDS.get(value.__class__) for value in values}
     if len(values) != len(others) or len(kinds) != 1 or None in kinds:
         return None
-    return _comparison(condition.name, operand.column, str(kinds.pop()), values)
-
-
-_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+    return _comparison(name, operand.column, str(kinds.pop()), values)
 
 
 def _comparison(name: str, column: str, kind: str, values: tuple[Any, ...]) -> Indexable | None:

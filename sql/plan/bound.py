@@ -7,7 +7,7 @@ column, a `Slot` a value that an operator keeps (an aggregate's value, a variabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from sql.aggregates.base import Aggregate
@@ -182,6 +182,21 @@ def conjuncts(condition: Bound | None) -> Iterator[Bound]:
             yield from conjuncts(part)
     elif condition is not None:
         yield condition
+
+
+RANGES = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The operators of ranges, each with the one that says the same with the sides exchanged."""
+
+MIRRORED = {"=": "=", "is": "is", **RANGES}
+
+
+def both_ways(part: Bound, operators: Container[str]) -> Iterator[tuple[str, Bound, Bound]]:
+    """A comparison by one of these operators as it is written, and with its sides exchanged: `a < b`, then
+    `b > a`. Nothing for a part of another form."""
+    if isinstance(part, Op) and part.name in operators:
+        left, right = part.args
+        yield part.name, left, right
+        yield MIRRORED[part.name], right, left
 
 
 def all_of(parts: Iterable[Bound]) -> Bound | None:

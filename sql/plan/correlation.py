@@ -3,7 +3,7 @@ for an index by hash."""
 
 from __future__ import annotations
 
-from sql.plan.bound import Bound, Op, Read, all_of, conjuncts, slot_kinds
+from sql.plan.bound import Bound, Read, all_of, both_ways, conjuncts, slot_kinds
 from sql.plan.context_plan import Correlation
 
 
@@ -19,12 +19,10 @@ def correlation_of(condition: Bound | None) -> tuple[Correlation | None, Bound |
 
 def equality_of(part: Bound) -> Correlation | None:
     """A part of a condition as such an equality."""
-    if not isinstance(part, Op) or part.name != "=":
-        return None
-    left, right = part.args
-    if _of_event(left) and _of_partition(right):
-        return Correlation(left, right)
-    return Correlation(right, left) if _of_event(right) and _of_partition(left) else None
+    sides = ((event, own) for _, event, own in both_ways(part, ("=",)))
+    return next(
+        (Correlation(event, own) for event, own in sides if _of_event(event) and _of_partition(own)), None
+    )
 
 
 def _of_event(side: Bound) -> bool:

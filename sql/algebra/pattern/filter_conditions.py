@@ -8,11 +8,9 @@ from typing import NamedTuple
 
 from sql.algebra.pattern.listening import FilterTests
 from sql.codegen.functions import FunctionSet
-from sql.plan.bound import Bound, Op, Slot, TableRead, all_of, conjuncts, sources_read
+from sql.plan.bound import RANGES, Bound, Op, Slot, TableRead, all_of, both_ways, conjuncts, sources_read
 from sql.plan.pattern_plan import OWN
 from sql.types import Type
-
-MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def parts_in(condition: Bound | None) -> Iterator[Bound]:
@@ -37,15 +35,11 @@ def sides(part: Bound, operators: Container[str]) -> tuple[Bound, Bound, str] | 
     None if it has another form. A side with a variable or a row of a table is read when the event
     comes, so it cannot be indexed.
     """
-    if not isinstance(part, Op) or part.name not in operators:
-        return None
-    left, right = part.args
     if any(isinstance(item, Slot | TableRead) for item in part.walk()):
         return None
-    if sources_read(left) == {OWN} and tags(right) and OWN not in sources_read(right):
-        return left, right, part.name
-    if sources_read(right) == {OWN} and tags(left) and OWN not in sources_read(left):
-        return right, left, MIRRORED.get(part.name, part.name)
+    for operator, row, tag in both_ways(part, operators):
+        if sources_read(row) == {OWN} and tags(tag) and OWN not in sources_read(tag):
+            return row, tag, operator
     return None
 
 
@@ -81,7 +75,7 @@ def tests_of(condition: Bound | None, functions: FunctionSet) -> FilterTests:
     parts = parts_of(condition)
     own = None if parts.alone is None else functions.true(parts.alone)
     for chosen in () if parts.rows else parts.left:
-        found = sides(chosen, MIRRORED)
+        found = sides(chosen, RANGES)
         if found is not None:
             left = true_of([part for part in parts.left if part is not chosen], functions)
             row, tag, operator = found

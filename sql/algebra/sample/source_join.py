@@ -16,7 +16,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.plan.bound import Bound, Op, Read, conjuncts
+from sql.plan.bound import Bound, both_ways, conjuncts, sources_read
 from sql.plan.clauses import JoinPlan
 from sql.plan.logical import Plan
 
@@ -162,12 +162,7 @@ class _Step:
 
 def _equality(part: Bound, place: int) -> tuple[Bound, Bound] | None:
     """(what the left side reads, what the source at `place` reads) of an equality that ties them."""
-    if not isinstance(part, Op) or part.name != "=":
-        return None
-    a, b = part.args
-    places = [{node.source for node in side.walk() if isinstance(node, Read)} for side in (a, b)]
-    if places[1] == {place} and places[0] and max(places[0]) < place:
-        return a, b
-    if places[0] == {place} and places[1] and max(places[1]) < place:
-        return b, a
+    for _, left, right in both_ways(part, ("=",)):
+        if sources_read(right) == {place} and -1 < max(sources_read(left), default=-1) < place:
+            return left, right
     return None

@@ -7,14 +7,11 @@ the search in it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
-from sql.plan.bound import Bound, Op, Read, conjuncts, sources_read
+from sql.plan.bound import RANGES, Bound, Op, Read, both_ways, conjuncts, sources_read
 from sql.record import Record, replace
 from sql.types import NUMERIC, Type
-
-MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 INDEXED = True
 """Off only in tests that show that an index never changes a result."""
@@ -89,9 +86,7 @@ def equalities(parts: Iterable[Bound], own: Own) -> list[Equality]:
     """The equalities of columns of source `own` with values of others."""
     out: list[Equality] = []
     for part in parts:
-        if not isinstance(part, Op) or part.name != "=":
-            continue
-        for mine, other in (part.args, part.args[::-1]):
+        for _, mine, other in both_ways(part, ("=",)):
             column, needs = _column(mine, own), sources_read(other)
             if column is not None and _is_free(own, needs) and all(column != known.column for known in out):
                 out.append(Equality(column, other, needs, part))
@@ -119,10 +114,7 @@ def _bounds(part: Op, own: Own) -> KeyRange | None:
                 column, part.args[1], part.args[2], True, True, needs, (part,), part.extra == "turned"
             )
         return None
-    if part.name not in MIRRORED:
-        return None
-    left, right = part.args
-    for name, mine, other in ((part.name, left, right), (MIRRORED[part.name], right, left)):
+    for name, mine, other in both_ways(part, RANGES):
         column, needs = _column(mine, own), sources_read(other)
         if column is not None and _is_free(own, needs):
             inside = name.endswith("=")
@@ -131,9 +123,7 @@ def _bounds(part: Op, own: Own) -> KeyRange | None:
     return None
 
 
-def explain(
-    condition: Bound | None, own: int, known: Collection[int], indexed: Mapping[str, Any] | None = None
-) -> str:
+def explain(condition: Bound | None, own: int, known: Collection[int]) -> str:
     """The search for rows, in words: `hash(k)`, `hash(k) then btree(n)`, `scan`."""
     parts = list(conjuncts(condition))
     equal = [item.column for item in equalities(parts, own) if item.needs <= set(known)]

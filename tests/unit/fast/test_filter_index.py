@@ -19,7 +19,7 @@ CONDITIONS = [
     "v > 3", "v >= 3", "v < 3 AND dev = 'a'", "v <= 0", "4 < v", "v BETWEEN -1 AND 2",
     "v IN (-1:2]", "v NOT IN [0:2)", "n IN (0:2)",
     "v BETWEEN 2 AND -1", "dev < 'b'", "dev = 'a' OR v = 1", "v IS NULL", "n > 0 AND v > 1",
-    "dev = 'b' AND n * 2 > 1",
+    "dev = 'b' AND n * 2 > 1", "NULL < 1",
 ]  # fmt: skip
 RULES = [f"SELECT dev, v, n FROM m WHERE {condition}" for condition in CONDITIONS] + [
     "SELECT count(*) AS c FROM m WHERE dev = 'a' GROUP BY TUMBLINGWINDOW(ss, 10)",
