@@ -5,6 +5,7 @@ Plain data, of which `sql.plan.logical` makes whole plans.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from sql.errors import NOWHERE, Span
@@ -192,6 +193,11 @@ class JoinPlan(Record):
     def keeps_right(self) -> bool:
         """True if rows of its own source without a partner are."""
         return self.kind in ("right", "full")
+
+
+def is_outer(joins: Iterable[JoinPlan]) -> bool:
+    """True if one of some joins shows rows without a partner."""
+    return any(join.keeps_left or join.keeps_right for join in joins)
 
 
 class ItemPlan(Record):

@@ -215,11 +215,6 @@ class Plan(Record, dict=True):
         return tuple(place for place, source in enumerate(self.sources) if source.unidirectional)
 
     @property
-    def is_outer(self) -> bool:
-        """True if a join shows rows without a partner."""
-        return any(join.keeps_left or join.keeps_right for join in self.joins)
-
-    @property
     def emits_as_made(self) -> bool:
         """True if its emissions leave as they are made: to no other stream, without columns beside."""
         return self.insert is None and self.posts is None and not self.states
@@ -258,8 +253,7 @@ class Plan(Record, dict=True):
     @property
     def patterns(self) -> list[PatternPlan]:
         """The patterns of its sources and of its trigger."""
-        trigger = self.acts.trigger if isinstance(self.acts, TriggerPlan | SplitPlan | SetPlan) else None
-        sources = self.sources if trigger is None else (*self.sources, trigger)
+        sources = self.sources if self.trigger is None else (*self.sources, self.trigger)
         return [source.pattern for source in sources if source.pattern is not None]
 
     @property

@@ -11,6 +11,7 @@ from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
+from sql.plan.clauses import is_outer
 from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.types import Saved
@@ -28,7 +29,7 @@ class JoinSources:
         self.shape = shape
         self.stores: list[Store] = [pulled.get(place) or Rows(shape) for place in range(len(plan.sources))]
         self.drivers = plan.drivers
-        self.is_outer = plan.is_outer
+        self.is_outer = is_outer(plan.joins)
 
     def way(self) -> Inner | Outer:
         """The search for joined rows that the kinds of the joins need."""

@@ -93,7 +93,7 @@ class Table:
         """The index by these columns; None for columns that aggregate, which change without notice."""
         keys = self.declaration.keys
         if keys and set(equal) == set(keys):
-            return self._primary_key(tuple(equal.index(key) for key in keys))
+            return primary_key(self.rows, tuple(equal.index(key) for key in keys))
         if any(column in self.makers for column in equal):
             return None
         index = self.indexes.by_key(equal, self.rows.by_key.values()).lookups
@@ -101,20 +101,6 @@ class Table:
             return index
         find = index.find
         return KeyIndex(lambda key: dict.fromkeys(fresh(items_of(find(key)))))
-
-    def _primary_key(self, order: tuple[int, ...]) -> KeyIndex:
-        """The primary key as an index; `order`: the places of its columns in the key of a search."""
-        rows, is_ordered = self.rows.by_key, order == tuple(range(len(order)))
-        if is_ordered and not self.makers:
-            return KeyIndex(rows.get, True, partial(found_in, rows))
-
-        def find(key: Any) -> TableRow | None:
-            row = rows.get(key if is_ordered else tuple([key[place] for place in order]))
-            if row is not None and row.stale:
-                row.refresh()
-            return row
-
-        return KeyIndex(find, True)
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
         """The function that finds rows by these columns and in order of one more."""
@@ -233,6 +219,21 @@ class Table:
             row = self.rows.made(dict(zip(self.declaration.keys, values, strict=True)), now_ms)
             self.rows.add(row, now_ms)
         return row
+
+
+def primary_key(rows: TableRows, order: tuple[int, ...]) -> KeyIndex:
+    """The primary key of a table as an index; `order`: the places of its columns in the key of a search."""
+    by_key, is_ordered = rows.by_key, order == tuple(range(len(order)))
+    if is_ordered and not rows.makers:
+        return KeyIndex(by_key.get, True, partial(found_in, by_key))
+
+    def find(key: Any) -> TableRow | None:
+        row = by_key.get(key if is_ordered else tuple([key[place] for place in order]))
+        if row is not None and row.stale:
+            row.refresh()
+        return row
+
+    return KeyIndex(find, True)
 
 
 def fresh(rows: Iterable[Event]) -> Iterator[TableRow]:

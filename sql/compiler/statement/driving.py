@@ -14,7 +14,7 @@ from sql.algebra.join.inner import parts_of
 from sql.algebra.windows.catalog import role_of
 from sql.plan.arrival import reads_on_arrival
 from sql.plan.bound import Bound, Slot, TableRead, reads_clock
-from sql.plan.clauses import SourcePlan
+from sql.plan.clauses import SourcePlan, is_outer
 from sql.plan.logical import Plan
 
 Use = Literal["rule", "observed", "cells", "looking", "value", "evaluated", "correlated"]
@@ -85,7 +85,7 @@ def feeds(plan: Plan) -> bool:
 def driver_of(plan: Plan) -> int | None:
     """The place of the stream that drives a join with relations; None where other things
     feed the join as well."""
-    if len(plan.drivers) != 1 or plan.mode != "delta" or plan.is_outer:
+    if len(plan.drivers) != 1 or plan.mode != "delta" or is_outer(plan.joins):
         return None
     (place,) = plan.drivers
     driver = plan.sources[place]
@@ -139,7 +139,7 @@ def passes_rows(plan: Plan) -> bool:
     if all(source.relation is not None for source in plan.sources):
         return False
     conditions = parts_of([*(join.on for join in plan.joins), plan.where])
-    return (not plan.is_outer or len(plan.sources) == 2) and all(map(_reads_rows_alone, conditions))
+    return (not is_outer(plan.joins) or len(plan.sources) == 2) and all(map(_reads_rows_alone, conditions))
 
 
 def _stands_in_loop(source: SourcePlan) -> bool:

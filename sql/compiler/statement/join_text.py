@@ -35,6 +35,7 @@ from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement.driving import is_looked_into, makes_rows
 from sql.compiler.statement.statement_frame import StatementFrame
+from sql.plan.clauses import is_outer
 
 
 def stores_of(frame: StatementFrame) -> list[Rows | Pulled]:
@@ -55,7 +56,7 @@ class JoinText:
         self.frame = frame
         self.plan = plan = frame.plan
         self.width = len(plan.sources)
-        self.is_outer = plan.is_outer
+        self.is_outer = is_outer(plan.joins)
         self.keeps = [
             any(join.keeps_left for join in plan.joins),
             any(join.keeps_right for join in plan.joins),
