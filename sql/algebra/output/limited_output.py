@@ -35,8 +35,10 @@ class LimitedOutput:
         self.forces = not isinstance(condition, EveryEvents | Always)
         """True if an output without rows is posted: by time and by expression, not by count."""
 
-    def update(self, updates: Iterable[Update], now: int) -> list[tuple[list[Out], list[Out]]]:
-        """The outputs that the updates of one step cause."""
+    def update(
+        self, updates: Iterable[Update], now: int
+    ) -> list[tuple[tuple[list[Out], list[Out]], bool]]:
+        """The outputs that the updates of one step cause, each with whether it is posted without rows too."""
         out = []
         for update in updates:
             cut = update if self.after is None else self.after.cut(update, now)
@@ -47,9 +49,9 @@ class LimitedOutput:
             fires = self.condition.on_update(cut, now)
             at_once = self.given.take(cut, now)
             if at_once is not None:
-                out.append(at_once)
+                out.append((at_once, False))
             if fires:
-                out += self.fire(now)
+                out += [(rows, self.forces) for rows in self.fire(now)]
         return out
 
     def fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:

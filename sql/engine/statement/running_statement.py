@@ -170,7 +170,7 @@ class RunningStatement(StatementCore):
     def present(self) -> list[dict[str, Any]]:
         """The rows of the present content; while a batch is being released, that is this batch."""
         self.begin(self.now_ms)
-        return in_order(self.content.present_rows(), self.plan, (None, 0), self.output.spreads)
+        return in_order(self.content.present_rows(), self.plan, self.output.row_limit, self.output.spreads)
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The rows of the content between two steps; of a batch window what it collects."""

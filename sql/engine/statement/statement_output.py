@@ -122,8 +122,8 @@ class Output:
         if self.limit is None:
             self._post_updates(updates, now_ms, is_timer=is_timer)
             return
-        for rows in self.limit.update(updates, now_ms):
-            self.give(*rows, now_ms, is_ticked=self.limit.forces)
+        for rows, is_ticked in self.limit.update(updates, now_ms):
+            self.give(*rows, now_ms, is_ticked=is_ticked)
         if self.limit.samples:
             for window in self.statement.windows:
                 window.end_step()
