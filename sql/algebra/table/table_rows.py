@@ -42,7 +42,7 @@ class TableRows:
         found.put(row)
         if self.makers:
             found.accumulators = tuple([make() for make in self.makers.values()])
-            found.stale = True
+            found.refresh()
         return found
 
     def add(self, row: TableRow, now_ms: int) -> None:
@@ -90,5 +90,6 @@ class TableRows:
         """A row of a snapshot, its aggregates still empty."""
         self.seq = seq - 1  # an ordered index finds a row by its number
         found = self.made(row, time_ms)
+        found.stale = bool(self.makers)
         self.add(found, time_ms)
         return found
