@@ -8,7 +8,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.catalog.streams import Variable
 from sql.compiler.shared_code import Environment
-from sql.emission import Emission
+from sql.emission import Emission, Row
 from sql.engine.relations.triggered import TriggerCode, Triggered
 from sql.errors import DataError
 from sql.plan.logical import Plan, SetPlan
@@ -39,9 +39,11 @@ class SetStatement(Triggered[SetCode]):
                 variable = self.catalog.variables[name]
                 found = _plain(value(event))
                 self.catalog.assign(name, found if index is None else _with(variable, index(event), found))
-            values = {name: self.catalog.variables[name].value for name, _, _ in self.code.setters}
-            out += self.shown([values], (), now_ms)
+            out += self.shown(self.read(now_ms), (), now_ms)
         return out
+
+    def read(self, now_ms: int) -> list[Row]:
+        return [{name: self.catalog.variables[name].value for name, _, _ in self.code.setters}]
 
 
 def _plain(value: object) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.event import NOTHING
+from sql.algebra.event import NOTHING, Event
 from sql.algebra.output.limit_builder import LimitBuilder
 from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import WhenExpression
@@ -35,8 +35,7 @@ class ContentReader:
         reader, kind = statement.program.text.reader, statement.plan.row_kind
         rows: list[Any] = []
         if kind == "aggregate":
-            into = self.into
-            whole = statement.groups.whole if into is None else into.group_at((), NOTHING)
+            whole = statement.groups.whole if self.into is None else self.into.group_at((), NOTHING)
             reader["show"](statement, NOTHING, whole, rows, True)
         elif kind == "group" and not statement.plan.sources[0].keeps:
             for group in statement.groups.by_key.values():
@@ -46,16 +45,19 @@ class ContentReader:
             if kind == "group":  # the oldest event of each, groups in the order of their newest events
                 counted = reversed(dict(reversed(counted)).items())
             for key, event in counted:
-                reader["show"](statement, event, statement.groups.of(key, event), rows, True)
+                reader["show"](statement, event, self._group(key, event), rows, True)
         return rows
+
+    def _group(self, key: object, event: Event) -> Any:
+        """The group of a key, also where it is a row of a table."""
+        return self.statement.groups.of(key, event) if self.into is None else self.into.group_at(key, event)
 
     def current(self, key: object) -> list[Out]:
         """The present row of a group, also of one that has become empty; none where HAVING drops it."""
         statement = self.statement
-        event, into = statement.groups.representatives[key], self.into
-        group = statement.groups.of(key, event) if into is None else into.group_at(key, event)
+        event = statement.groups.representatives[key]
         rows: list[Out] = []
-        statement.program.text.reader["show"](statement, event, group, rows, True)
+        statement.program.text.reader["show"](statement, event, self._group(key, event), rows, True)
         return rows
 
 
