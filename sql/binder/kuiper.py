@@ -149,7 +149,8 @@ def check_sources(problems: Problems, select: ast.Select, streams: Sequence[Stre
         message = f"a rule reads at least one stream, and '{streams[0].name}' is a table"
         problems.error("B533", message, sources[0].span, "tables are joined to streams")
     flowing = [stream for stream in streams if stream.kind == "stream"]
-    tables = any(stream.kind != "stream" and (stream.is_filled or not stream.is_relation) for stream in streams)
+    relations = [stream for stream in streams if stream.is_relation and not stream.is_filled]
+    tables = len(streams) > len(flowing) + len(relations)
     if tables and len(flowing) > 1 and not select.windows:
         message = "streams joined with each other need a window"
         problems.error("B527", message, sources[1].span, "for example GROUP BY TUMBLINGWINDOW(ss, 10)")

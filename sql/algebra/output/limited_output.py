@@ -41,13 +41,14 @@ class LimitedOutput:
         """The outputs that the updates of one step cause, each with whether it is posted without rows too."""
         out = []
         for update in updates:
-            cut = update if self.after is None else self.after.cut(update, now)
-            if cut is None:
+            # Without a condition `after` counts the rows, of which WHERE and HAVING have kept some back.
+            came = len(update.new) if isinstance(self.condition, Always) else update.inserted
+            if self.after is not None and not self.after.passes(came, now):
                 continue
             if self.at_end is not None:
-                self.at_end.counters.count(cut)
-            fires = self.condition.on_update(cut, now)
-            at_once = self.given.take(cut, now)
+                self.at_end.counters.count(update)
+            fires = self.condition.on_update(update, now)
+            at_once = self.given.take(update, now)
             if at_once is not None:
                 out.append((at_once, False))
             if fires:

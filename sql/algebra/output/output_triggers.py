@@ -191,24 +191,18 @@ class Never(OutputTrigger):
 
 
 class After:
-    """`after n events` swallows n, `after d` what comes before start + d."""
+    """`after n events` swallows updates until more than n have come, `after d` those before start + d."""
 
     def __init__(self, events: int | None, opens_ms: int | None) -> None:
         self.left = events or 0
         self.opens_ms = opens_ms
 
-    def cut(self, update: Update, now: int) -> Update | None:
-        """The rest of an update; None if nothing is left."""
+    def passes(self, came: int, now: int) -> bool:
+        """True if an update is not swallowed with which so many events came."""
         if self.opens_ms is not None and now < self.opens_ms:
-            return None
-        if not self.left:
-            return update
-        swallowed = min(self.left, max(len(update.new), len(update.old)))
-        self.left -= swallowed
-        rest = Update(
-            update.new[swallowed:],
-            update.old[swallowed:],
-            max(0, update.inserted - swallowed),
-            max(0, update.removed - swallowed),
-        )
-        return rest if rest.new or rest.old else None
+            return False
+        if self.left and came <= self.left:
+            self.left -= came
+            return False
+        self.left = 0
+        return True

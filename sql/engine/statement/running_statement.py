@@ -78,9 +78,10 @@ class RunningStatement(StatementCore):
 
     def fill(self, *, posts: bool = False) -> list[Emission]:
         self.begin(self.now_ms)
-        if posts:
+        if posts or (self.output.limit is not None and self.joined is None):
             self.step(self.sources.present(), self.now_ms)
-            return self.take()
+            posted = self.take()
+            return posted if posts else []
         for delta in self.sources.present():
             self.change(delta, [], [])
         self.output.updates.clear()
