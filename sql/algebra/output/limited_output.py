@@ -35,9 +35,7 @@ class LimitedOutput:
         self.forces = not isinstance(condition, EveryEvents | Always)
         """True if an output without rows is posted: by time and by expression, not by count."""
 
-    def update(
-        self, updates: Iterable[Update], now: int
-    ) -> list[tuple[tuple[list[Out], list[Out]], bool]]:
+    def update(self, updates: Iterable[Update], now: int) -> list[tuple[tuple[list[Out], list[Out]], bool]]:
         """The outputs that the updates of one step cause, each with whether it is posted without rows too."""
         out = []
         for update in updates:
