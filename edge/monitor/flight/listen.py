@@ -2,7 +2,7 @@
 
 {"at": 1767225600000, "stream": "m", "topic": "plant/7", "event": {"temp": 81.5}}
 {"at": 1767225600000, "rule": "hot", "rows": [{"avg": 81.5}]}      late and error events: "late", "error"
-{"at": 1767225600000, "stream": "m", "dead_letter": {"reason": "not JSON: …", …}}
+{"at": 1767225600000, "stream": "m", "dead_letter": {"reason": "JSON is malformed: …", …}}
 {"dropped": 120}                                                   the listener was too slow for so many
 """
 
