@@ -43,8 +43,13 @@ def chosen_stream(streams: tuple[str, ...], asked: str | None) -> str:
     """The stream that events go to. Raises UsageError when it is not clear."""
     if asked is None and len(streams) == 1:
         return streams[0]
-    if asked is None or asked not in streams:
+    if asked is None:
         raise UsageError(f"choose a stream with --stream: the rule reads {', '.join(streams)}")
+    if asked not in streams:
+        from sql.errors import did_you_mean
+
+        hint = did_you_mean(asked, streams) or f"it reads {', '.join(streams)}"
+        raise UsageError(f"--stream: the rule reads no stream '{asked}'; {hint}")
     return asked
 
 

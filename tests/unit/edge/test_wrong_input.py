@@ -50,6 +50,10 @@ NOT_UTF_8 = "1:1: byte 0x93 is not UTF-8; save the file as UTF-8"
         ("replay good.yaml short.csv", "short.csv:3: 2 values for 3 columns"),
         ("replay good.yaml twice.csv", "twice.csv:1: the header has 'v' twice"),
         ("explain good.yaml --timeline binary.csv", f"binary.csv:{NOT_UTF_8}"),
+        (
+            "replay good.yaml good.jsonl --stream mm",
+            "--stream: the rule reads no stream 'mm'; did you mean 'm'?",
+        ),
         ("check good.yaml --sample m=binary.jsonl", f"binary.jsonl:{NOT_UTF_8}"),
         ("check good.yaml --sample m=torn.jsonl", "torn.jsonl:2:15: not JSON: expecting value"),
         (
