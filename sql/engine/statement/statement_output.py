@@ -124,8 +124,11 @@ class Output:
         if self.limit is None:
             self._post_updates(updates, now_ms, is_timer=is_timer)
             return
+        out = self.statement.out
+        before = len(out)
         for rows, is_ticked in self.limit.update(updates, now_ms):
             self.give(*rows, now_ms, is_ticked=is_ticked)
+        out[before:] = _joined(out[before:])
         if self.limit.samples:
             for window in self.statement.windows:
                 window.end_step()
@@ -238,3 +241,12 @@ class Output:
         if self.limit is not None:
             self.limit.restore(snapshot["limit"])
         self.waits = snapshot["waits"]
+
+
+def _joined(outputs: list[Emission]) -> list[Emission]:
+    """The outputs of one step as one emission."""
+    if len(outputs) < 2:
+        return outputs
+    inserted = [row for output in outputs for row in output.inserted]
+    removed = [row for output in outputs for row in output.removed]
+    return [Emission(outputs[0].rule, outputs[0].at_ms, "rows", inserted, removed)]

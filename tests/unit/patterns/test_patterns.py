@@ -40,6 +40,14 @@ def test_counters_tell_what_lives_and_what_was_dropped() -> None:
     assert engine.counters("r")["partials"] == 0 and engine.counters("r")["partials_expired"] == 1
 
 
+def test_outputs_that_one_event_causes_are_one_post() -> None:
+    engine = engine_of(STREAMS, "select h.dev as dev from pattern [every h=hot -> ack] output every 2 events")
+    for dev in "abcde":
+        engine.push("hot", [{"dev": dev, "temp": 1.0}], 0)
+    (post,) = engine.push("ack", [{"dev": "x"}], 10)
+    assert [row["dev"] for row in post.inserted] == ["a", "b", "c", "d"]
+
+
 def test_timers_of_searches_that_have_ended_leave_those_of_the_others() -> None:
     pattern = "every h=hot -> (ack(dev=h.dev) and fault) where timer:within(1 sec)"
     engine = engine_of(STREAMS, f"select h.dev as dev from pattern [{pattern}]")
