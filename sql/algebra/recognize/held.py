@@ -54,7 +54,7 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         found: dict[Hashable, Found] = {}
         for row in inserted:
             try:
-                self._add(row, found)
+                self._add(row, now, found)
             except DATA_ERRORS as error:
                 fail(row[1], error)
         completed: list[Match] = []
@@ -85,27 +85,27 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
 
     # --- rows -----------------------------------------------------------------------------------------------
 
-    def _add(self, row: Row, found: dict[Hashable, Found]) -> None:
+    def _add(self, row: Row, now: int, found: dict[Hashable, Found]) -> None:
         """A row comes, and begins an attempt where one more may live."""
         key, may_begin = self.key(row[1]), self.live < self.most
         partition = self.partitions.get(key)
         if partition is None:
             partition = HeldReadings(self.rules)
         before = len(partition)
-        matches = self._read(key, partition, row, may_begin=may_begin)
+        matches = self._read(key, partition, row, now, may_begin=may_begin)
         self.partitions[key] = partition
         self.counts["attempts_dropped"] += not may_begin
         by_first = found.setdefault(key, {})
         for first, more in matches.items():
             by_first.setdefault(first, []).extend(more)
         if self.windowed:
-            partition.rows[row[0]] = row[1:]
+            partition.rows[row[0]] = row[1], now
         self.live += len(partition) - before
 
-    def _read(self, key: Hashable, partition: HeldReadings, row: Row, *, may_begin: bool) -> Found:
-        """Lead a row through the attempts of its partition; the matches that it completes, by their first
-        rows. A row that a condition cannot be evaluated for changes nothing."""
-        rules, (number, event, at) = self.rules, row
+    def _read(self, key: Hashable, partition: HeldReadings, row: Row, at: int, *, may_begin: bool) -> Found:
+        """Lead a row that came `at` an instant through the attempts of its partition; the matches that it
+        completes, by their first rows. A row that a condition cannot be evaluated for changes nothing."""
+        rules, (number, event) = self.rules, row
         readings = partition.readings
         if may_begin:
             readings = [*readings, (number, *rules.begin)]
@@ -131,9 +131,10 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         return kept
 
     def _remove(self, removed: Sequence[Row]) -> None:
-        """Rows leave the window: the oldest end what holds them; any other order reads what remains anew."""
+        """Rows leave the window: the oldest end what began with them; any other order reads what remains
+        anew. What is complete stays, and waits for the end of its interval."""
         left: dict[Hashable, list[int]] = {}
-        for number, row, _ in removed:
+        for number, row in removed:
             try:
                 left.setdefault(self.key(row), []).append(number)
             except DATA_ERRORS:  # it was reported when the row came
@@ -146,17 +147,18 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
             before, oldest = len(partition), list(partition.rows)[: len(held)]
             for number in held:
                 del partition.rows[number]
-            if set(oldest) == set(held):
-                partition.end(range(max(held) + 1))
-            else:
+            partition.cut()
+            if set(oldest) != set(held):
                 self._read_anew(key, partition)
             self._settle(key, partition, before)
 
     def _read_anew(self, key: Hashable, partition: HeldReadings) -> None:
-        partition.readings, partition.waiting, partition.recent = [], {}, self.rules.nothing
+        waiting = partition.waiting.items()
+        partition.waiting = {first: held for first, held in waiting if first not in partition.rows}
+        partition.readings, partition.recent = [], self.rules.nothing
         for number, (row, at) in partition.rows.items():
             with suppress(*DATA_ERRORS):  # behind another row than when it came: it fits nothing
-                self._read(key, partition, (number, row, at), may_begin=True)
+                self._read(key, partition, (number, row), at, may_begin=True)
 
     # --- matches --------------------------------------------------------------------------------------------
 
@@ -200,14 +202,17 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         partition.waiting = {first: held for first, held in waiting if held.complete or first in going_on}
 
     def _terminated(self, partition: HeldReadings) -> list[Match]:
-        """The matches of attempts to which nothing can be added, where these need not wait."""
+        """The matches of attempts to which nothing can be added, where these need not wait; those whose rows
+        have left the window wait."""
         if not self.plan.or_terminated:
             return []
         going_on = {reading[0] for reading in partition.readings}
         ended = [
             first
             for first, held in partition.waiting.items()
-            if held.complete and (first not in going_on or self._is_final(held))
+            if held.complete
+            and (first in partition.rows or not self.windowed)
+            and (first not in going_on or self._is_final(held))
         ]
         return [match for first in ended for match in self._end(partition, first)]
 

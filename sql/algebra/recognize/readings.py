@@ -87,7 +87,7 @@ class HeldReadings(Readings):
     def __init__(self, rules: Rules) -> None:
         super().__init__(rules)
         self.rows: dict[int, tuple[Any, int]] = {}
-        """The rows that the window holds, with their instants; only kept where there is a window."""
+        """The rows that the window holds, and when they came; only kept where there is a window."""
         self.waiting: dict[int, Waiting] = {}
         """By first row the attempts, where there is an interval."""
 
@@ -104,6 +104,13 @@ class HeldReadings(Readings):
         """End the attempts with these first rows."""
         self.readings = [reading for reading in self.readings if reading[0] not in firsts]
         self.waiting = {first: held for first, held in self.waiting.items() if first not in firsts}
+
+    def cut(self) -> None:
+        """Rows have left the window: attempts that began with them read no more; their matches go on
+        waiting."""
+        self.readings = [reading for reading in self.readings if reading[0] in self.rows]
+        waiting = self.waiting.items()
+        self.waiting = {first: held for first, held in waiting if held.complete or first in self.rows}
 
     def pack(self, packer: ReadingPacker) -> list[Any]:
         rows = [[number, packer.row(row), at] for number, (row, at) in self.rows.items()]

@@ -15,8 +15,8 @@ from sql.plan.recognize_plan import RecognizePlan
 SNAPSHOT_VERSION = 2
 
 Key = Callable[[Any], Hashable]
-Row = tuple[int, Any, int]
-"""A row with its number and its instant."""
+Row = tuple[int, Any]
+"""A row with its number."""
 
 Fail = Callable[[Any, BaseException], None]
 
@@ -155,7 +155,7 @@ class Recognizer(RecognizerBase[Readings]):
 
     def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int, fail: Fail) -> list[Reading]:
         """Rows come; none ever leaves."""
-        completed = self.lot([row for _, row, _ in inserted], fail)
+        completed = self.lot([row for _, row in inserted], fail)
         return [reading for _, found in completed for reading in found]
 
     def next_deadline(self) -> int | None:

@@ -60,8 +60,8 @@ class Recognized:
         return out
 
 
-def _rows(events: Iterable[Event]) -> list[tuple[int, Any, int]]:
-    return [(event.seq, event.row, event.time_ms) for event in events]
+def _rows(events: Iterable[Event]) -> list[tuple[int, Any]]:
+    return [(event.seq, event.row) for event in events]
 
 
 def is_alone(plan: Plan) -> bool:
