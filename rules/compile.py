@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from rules.compiled import Compiled, CompiledRule
@@ -76,7 +76,7 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
                 plan = _widened(rule, _planned(rule, catalog, rule_options(rule.options, rule.id, zone)))
             except SqlError as error:
                 failed.append(rule)
-                errors += [_rule_problem(rule, problem) for problem in error.problems]
+                errors += _rule_problems(rule, error.problems, contexts.in_error)
                 continue
             if plan.insert_into is not None:
                 catalog.derive(plan.insert_into, plan.output_columns)
@@ -131,11 +131,20 @@ def _widened(rule: LoadedRule, plan: Plan) -> Plan:
     return plan
 
 
-def _rule_problem(rule: LoadedRule, problem: Problem) -> FileProblem:
-    """A problem of the query, or of the key `context` beside it."""
-    if problem.code == "B810" and rule.rule.context is not None:
-        return rule.reading.problem_at(problem, rule.reading.document.value_span((*rule.path, "context")))
-    return rule.reading.sql_problem(problem, sql_path(rule))
+def _rule_problems(
+    rule: LoadedRule, problems: Sequence[Problem], contexts_in_error: Container[str]
+) -> Iterator[FileProblem]:
+    """The problems of the query, and of the key `context` beside it. Without that context its properties are
+    unknown, which is no problem of the query."""
+    context = rule.rule.context
+    is_missing = context is not None and any(problem.code == "B810" for problem in problems)
+    for problem in problems:
+        if is_missing and problem.code == "B810":
+            span = rule.reading.document.value_span((*rule.path, "context"))
+            in_error = Problem("B810", f"context '{context}' has errors")
+            yield rule.reading.problem_at(in_error if context in contexts_in_error else problem, span)
+        elif not is_missing or problem.code != "B818":
+            yield rule.reading.sql_problem(problem, sql_path(rule))
 
 
 def sql_path(rule: LoadedRule) -> Path:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rules.compiled import CompiledTable
-from rules.loader import Loaded
+from rules.loader import Loaded, LoadedFile
 from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind, warnings_of
@@ -62,6 +63,12 @@ class Contexts:
             for file in files
             for item in file.contexts
         ]
+        self._written = {name for file in (*loaded.context, *loaded.files) for name in _contexts_of(file)}
+
+    @property
+    def in_error(self) -> set[str]:
+        """The names of contexts that stand in a file and are not declared, for they have errors."""
+        return self._written - self.catalog.contexts.keys()
 
     def declare(self) -> list[FileProblem]:
         """Declare the contexts that can be declared; the problems of the files asked for."""
@@ -77,6 +84,13 @@ class Contexts:
             problems += found if reported else []
         self.pending = rest
         return problems
+
+
+def _contexts_of(file: LoadedFile) -> Iterable[str]:
+    """The names under `contexts`, also those of contexts that could not be read."""
+    data = file.document.data if file.document is not None else None
+    contexts = data.get("contexts") if isinstance(data, dict) else None
+    return contexts if isinstance(contexts, dict) else ()
 
 
 class Tables:

@@ -333,8 +333,9 @@ class Scope:
         """Report a name inside a pattern, or over its matches, that is no tag that can be read there."""
         tags = [source.alias for source in self.sources if source.tag not in (None, "hidden")]
         own = [column for source in self.sources if source.tag is None for column in source.columns or {}]
-        readable = f"the tags {', '.join(tags)}" if tags else "no tag"
+        readable = f"the tag{'s' if tags[1:] else ''} {', '.join(tags)}" if tags else "no tag"
         where = "to the left of an arrow" if own else "of the pattern"
         hint = did_you_mean(name, [*own, *tags, *self.site.catalog.variables])
-        message = f"unknown name '{name}'; there is {readable} {where}, whose columns are read as tag.column"
+        known = f"there {'are' if tags[1:] else 'is'} {readable} {where}"
+        message = f"unknown name '{name}'; {known}, whose columns are read as tag.column"
         self.site.problems.error("B201", message, span, hint)

@@ -61,6 +61,19 @@ def test_a_problem_stands_at_its_place(text: str, code: str, shown: str) -> None
     assert line[problem.column - 1 :].startswith(shown), (problem, line)
 
 
+@pytest.mark.parametrize("context", ["partition by nosuch from m", "{sql: partition by dev from m, idl: 1h}"])
+def test_a_rule_in_a_context_with_errors_says_so(context: str) -> None:
+    found = compiled(f"contexts: {{c: {context}}}\n" + rule("SELECT context.key1 AS k FROM m", "context: c,"))
+    first, second = found.problems
+    assert first.code in ("B201", "R101")
+    assert (second.code, second.message, second.hint) == ("B810", "context 'c' has errors", None)
+
+
+def test_a_rule_in_a_context_that_is_not_declared_has_one_problem() -> None:
+    (problem,) = compiled(rule("SELECT context.key1 AS k FROM m", "context: c,")).problems
+    assert (problem.code, problem.message) == ("B810", "unknown context 'c'")
+
+
 def test_both_ways_to_name_a_context_make_the_same_plan() -> None:
     declared = "contexts: {c: partition by dev from m}\n"
     by_key = compiled(declared + rule("SELECT count(*) AS n FROM m", "context: c,")).rules["r"]
