@@ -139,7 +139,8 @@ def _key(statement: ast.CreateStream, stream: Stream) -> str:
     option = next((option for option in statement.options if option.key.upper() == "KEY"), None)
     if option is None:
         span = next((item.span for item in statement.options if item.key.upper() == "KIND"), statement.span)
-        hint = f'write KEY="column", by which rows are looked up; only TYPE {", ".join(STORES)} needs none'
+        how = "'key: column' in a rule file, KEY=\"column\" in CREATE TABLE"
+        hint = f"name the column by which rows are looked up: {how}; only TYPE {', '.join(STORES)} needs none"
         raise SqlError.of("B532", f"lookup table '{stream.name}' has no KEY", span, hint)
     key = str(option.value)
     if stream.columns is not None and key not in stream.columns:

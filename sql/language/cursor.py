@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import isfunction
 from typing import Any, NoReturn, Self, TypeVar
 
@@ -122,8 +122,10 @@ class Cursor(Parser):
     def _refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> NoReturn:
         raise SqlError.of(code, message, span, hint, text=self.sql)
 
-    def _unexpected(self, expected: str | None, token: Token | None = None) -> NoReturn:
-        """Refuse `token` (by default the current one) with P001."""
+    def _unexpected(
+        self, expected: str | None, token: Token | None = None, meant: Iterable[str] = ()
+    ) -> NoReturn:
+        """Refuse `token` (by default the current one) with P001; `meant`: words that it may be, misspelt."""
         token = token or self._curr
         wanted = f", expected {expected}" if expected else ""
         if not token:
@@ -131,7 +133,7 @@ class Cursor(Parser):
             self._refuse("P001", f"the statement ends too early{wanted}", Span(end, end))
         shown = self.sql[token.start : token.end + 1]
         hint = habits.hint(self._tokens, habits.place(self._tokens, token, self._index))
-        hint = hint or _misspelt(token)
+        hint = hint or did_you_mean(token.text.lower(), meant) or _misspelt(token)
         self._refuse("P001", f"unexpected {shorten(shown)!r}{wanted}", span_of(token), hint)
 
     def _unexpected_rest(self) -> NoReturn:

@@ -29,6 +29,8 @@ DECLARED: dict[str, Literal["stream", "table", "schema"]] = {
     "table": "table",
     "schema": "schema",
 }
+CREATED = ("stream", "table", "window", "index", "schema", "variable", "context", "expression")
+"""The words that may stand behind CREATE."""
 
 
 class DefinitionParser(SelectParser):
@@ -49,7 +51,7 @@ class DefinitionParser(SelectParser):
             self._unsupported(f"create {word}", self._curr)
         kind = None if constant else DECLARED.get(word)
         if kind is None:
-            self._unexpected("STREAM, TABLE, SCHEMA, VARIABLE or CONTEXT")
+            self._unexpected(", ".join(CREATED).upper(), meant=CREATED)
         self._advance()
         return self._create_stream(start, kind)
 

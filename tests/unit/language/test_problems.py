@@ -363,3 +363,12 @@ def test_a_good_statement_with_a_piece_missing(start: int, length: int) -> None:
 def test_a_compiled_parser_is_refused_with_the_way_out() -> None:
     with pytest.raises(ImportError, match="pip uninstall sqlglotc"):
         require_extendable(int.__init__)
+
+
+@pytest.mark.parametrize(("word", "meant"), [("TABEL", "table"), ("windw", "window"), ("contxt", "context")])
+def test_a_misspelt_word_behind_create_has_a_suggestion(word: str, meant: str) -> None:
+    with pytest.raises(SqlError) as raised:
+        parse(f"CREATE {word} a (b STRING)")
+    (problem,) = raised.value.problems
+    assert problem.hint == f"did you mean '{meant}'?"
+    assert "STREAM, TABLE, WINDOW, INDEX" in problem.message
