@@ -176,7 +176,10 @@ _TYPE_ERRORS = tuple(
 """Python's messages for operands that do not fit, with the sentence for an author of SQL."""
 
 
-def _in_words(reason: str) -> str:
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, OverflowError):
+        return "a result is outside the range of floats, or of dates"
+    reason = str(error)
     for pattern, words in _TYPE_ERRORS:
         if match := pattern.fullmatch(reason):
             return words.format(*(_PYTHON_NAMES.get(name, name) for name in match.groups()))
@@ -185,7 +188,7 @@ def _in_words(reason: str) -> str:
 
 def positioned(error: BaseException, span: Span, text: str = "") -> DataError:
     """A `DataError` for an exception raised while evaluating the expression at `span` of `text`."""
-    reason = str(error) if isinstance(error, DataError) else _in_words(str(error))
+    reason = str(error) if isinstance(error, DataError) else _in_words(error)
     if not text:
         return DataError(reason, span)
     line, column = line_and_column(text, span.start)

@@ -30,6 +30,8 @@ def test_without_a_window_it_is_not_kept() -> None:
         ("v - 1", "'-' takes numbers, not string and bigint"),
         ("-v", "'-' takes a number, not string"),
         ("v * dev", "arithmetic takes numbers, not string"),
+        ("exp(dev * 1000)", "a result is outside the range of floats, or of dates"),
+        ("from_days(dev * 1000000000000)", "a result is outside the range of floats, or of dates"),
     ],
 )
 def test_reasons_are_in_words_of_sql(expression: str, reason: str) -> None:
