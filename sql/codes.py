@@ -120,7 +120,7 @@ CODES: dict[str, CodeText] = {
     "B321": CodeText("meta() without the name of a field", "write meta(topic)"),
     "B322": CodeText("prev or prior without a window in FROM", "use it in SELECT of a query with E#window"),
     "B323": CodeText(
-        "prev() whose number of events is not its first argument, or prior() with one that is not constant",
+        "prev() without a whole number of events, or prior() with one that is not constant",
         "write prev(1, x), and for prior() the number itself",
     ),
     "B324": CodeText(

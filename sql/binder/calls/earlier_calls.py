@@ -42,7 +42,9 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
     default = 0 if node.name == "prevtail" else 1
     given = binder.bind(node.args[0], inner) if len(node.args) == 2 else Const(default)
     if len(node.args) == 2 and node.name != "prior":
-        _check_order(binder, node, given, value)
+        if isinstance(value, Const) and not isinstance(given, Const):
+            given, value = value, given  # prev(x, 1)
+        _check_number(binder, node, given)
     index = count_of(binder, given) if node.name == "prior" else given
     if index is None:
         binder.problems.error("B323", "prior() needs a constant number of events", node.args[0].span)
@@ -57,11 +59,10 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
     return Slot("prev", remember(binder.prevs, call), type=result, span=node.span)
 
 
-def _check_order(binder: Binding, node: ast.Call, number: Bound, value: Bound) -> None:
-    """Report a number of events that is none, and a constant in the place of the value: swapped arguments."""
-    is_swapped = isinstance(value, Const) and not isinstance(number, Const)
-    if is_swapped or not Type.INTEGER.accepts(number.type):
-        message = f"the first argument of {node.name}() is the number of events, a whole number"
+def _check_number(binder: Binding, node: ast.Call, number: Bound) -> None:
+    """Report a number of events that is none."""
+    if not Type.INTEGER.accepts(number.type):
+        message = f"{node.name}() takes a number of events, a whole number"
         binder.problems.error("B323", message, node.args[0].span, f"write {node.name}(1, x)")
 
 
