@@ -25,6 +25,7 @@ from rules.base import Model, yaml_keys
 from rules.durations import DurationMs
 from rules.protobuf import message_type
 from rules.secrets import Secret, secrets_in
+from rules.validation import describe
 from sinks.template import Template, TemplateError
 
 
@@ -61,7 +62,7 @@ def server_addresses(address: str) -> Iterator[str]:
 def _check_text(value: object) -> Any:
     if isinstance(value, str | Secret):
         return value
-    raise ValueError(f"must be text, not {type(value).__name__}")
+    raise ValueError(f"must be text, not {describe(value)}")
 
 
 Text = Annotated[Any, PlainValidator(_check_text), WithJsonSchema({"type": "string"})]

@@ -237,3 +237,10 @@ def test_a_connection_stands_in_for_what_is_not_written() -> None:
     connections["plant"]["qos"] = 7
     with pytest.raises(Fatal, match="qos: Input"):
         through("plant")
+
+
+@pytest.mark.parametrize(("written", "shown"), [("1", "1"), ("[a]", "a list"), ("true", "true")])
+def test_a_setting_that_is_no_text_is_shown_as_written(written: str, shown: str) -> None:
+    rule = f"id: r\nsql: SELECT a FROM m\nactions: [mqtt: {{topic: {written}}}]\n"
+    (problem,) = load_text(rule, "r.yaml").problems
+    assert problem.message == f"'topic' must be text, not {shown}"
