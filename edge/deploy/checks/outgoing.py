@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
+from edge.config import mqtt_options
 from edge.deploy.stream_types import stream_type
 from edge.intake.sources.registry import BadSource, own_settings
 from rules.compiled import Compiled
@@ -26,6 +27,9 @@ from sql.catalog.streams import Stream
 from sql.errors import Problem, Span
 
 HINT = "list the host in outgoing.allow of the gateway's configuration, or use a connection that it defines"
+
+PORTS = {"http": 80, "https": 443, **mqtt_options.PORTS}
+"""The port of an address that names none, by scheme. A database's may stand elsewhere in its address."""
 
 ASKED = (*STORES, "httppull")
 """Types of streams and tables that talk to a server of their choice."""
@@ -96,10 +100,13 @@ def is_allowed(address: str, allow: Sequence[str]) -> bool:
 
     >>> is_allowed("https://API.plant.example/x", ["*.plant.example"]), is_allowed("tcp://a:1883", ["a:8883"])
     (True, False)
+    >>> is_allowed("https://a/x", ["a:443"]), is_allowed("http://a/x", ["a:443"])
+    (True, False)
     """
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
-        host, port = (parts.hostname or "").lower(), parts.port
+        host = (parts.hostname or "").lower()
+        port = parts.port or PORTS.get(parts.scheme)
     except ValueError:
         return False
     names = (host, f"{host}:{port}")

@@ -135,6 +135,8 @@ def test_ports_and_patterns() -> None:
         and is_allowed("a:1883", ["a"])
         and is_allowed("sqlite:///x.db", [])
     )
+    assert is_allowed("https://a/x", ["a:443"]) and is_allowed("ssl://a", ["a:8883"])
+    assert not is_allowed("http://a/x", ["a:443"]) and not is_allowed("postgresql://a/d?port=1", ["a:5432"])
     assert not is_allowed("http://a.evil.example", ["a"]) and not is_allowed("http://[::1", ["*"])
 
 
