@@ -4,7 +4,7 @@ fit a terminal."""
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Status = Mapping[str, Any]
@@ -82,6 +82,9 @@ SINKS: tuple[Column, ...] = (
     Column("LAST ERROR", 3, lambda item: item[1]["last_error"], is_text=True),
 )
 
+SINKS_NAMED = 3
+"""The number of sinks that are named with the error that they have in common."""
+
 
 def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S") -> list[str]:
     """The lines of one look: the gateway, its rules, streams and sinks, and the problems."""
@@ -103,13 +106,26 @@ def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S")
 
 
 def problems(now: Status) -> list[str]:
-    """The problems, a line for each: reasons of /readyz, findings from payloads, stores of lookup tables that
-    do not answer, problems of files."""
+    """The problems, a line for each: reasons of /readyz, sinks that do not deliver, findings from payloads,
+    stores of lookup tables that do not answer, problems of files."""
     found = [line for file in now["files"] for problem in file["problems"] for line in problem.split("\n")]
     taught = [f"stream {name}: {text}" for name, texts in now.get("payloads", {}).items() for text in texts]
     asked = now.get("lookups", {}).items()
     silent = [f"lookup table {name}: {item['error']}" for name, item in asked if item.get("error")]
-    return [*(f"not ready: {reason}" for reason in now.get("ready", ())), *taught, *silent, *found]
+    waiting = [f"not ready: {reason}" for reason in now.get("ready", ())]
+    return [*waiting, *_failing(now), *taught, *silent, *found]
+
+
+def _failing(now: Status) -> Iterator[str]:
+    """The errors of the sinks that do not deliver, each once; a narrow table has no room for them."""
+    sinks: dict[str, list[str]] = {}
+    for name, rule in now["rules"].items():
+        for action in rule["actions"]:
+            if action["state"] in ("retrying", "degraded"):
+                sinks.setdefault(action["last_error"], []).append(f"{name} {action['sink']}")
+    for error, names in sinks.items():
+        more = f" and {len(names) - SINKS_NAMED} more" if len(names) > SINKS_NAMED else ""
+        yield f"sink {', '.join(names[:SINKS_NAMED])}{more}: {error}"
 
 
 def _head(now: Status) -> str:

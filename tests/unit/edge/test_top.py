@@ -74,6 +74,17 @@ def test_streams_sinks_and_problems_are_shown() -> None:
     assert "not ready: mqtt: not connected yet" in text and "a.yaml:1:1: R001 wrong" in text
 
 
+def test_the_error_of_sinks_that_do_not_deliver_is_shown_in_a_narrow_terminal() -> None:
+    now = {**status(0, 1, a=1, b=1, c=1, d=1, e=1), "lookups": {}, "files": []}
+    assert render(now, now, 80)[-2:] == [
+        "sink a mqtt, b mqtt, c mqtt and 2 more: broker cannot be reached: [Errno 111]",
+        "  Connection refused",
+    ]
+    for rule in now["rules"].values():
+        rule["actions"][0]["state"] = "ok"
+    assert not any(line.startswith("sink ") for line in render(now, now, 80))
+
+
 def test_a_long_problem_is_shown_to_its_end() -> None:
     why = "no such table: device; create the table, or check its name in DATASOURCE"
     silent = {**NOW, "lookups": {"device": {"error": why}}, "files": []}
