@@ -21,7 +21,7 @@ class Column(Model):
         description="bigint, float, string, boolean, datetime, bytea, array(type) or struct(name type, …)"
     )
     default: bool | int | float | str | None = Field(
-        None, description="value of the column where a message lacks it"
+        None, description="value of the column where a message lacks it; not with `strictValidation: false`"
     )
 
 

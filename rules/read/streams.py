@@ -13,6 +13,7 @@ from rules.streams import Stream
 from rules.tables import SourceTable
 from rules.validation import sketch, validate
 from sql.catalog.stores import STORES
+from sql.catalog.streams import VALIDATION
 from sql.errors import Problem, Span, SqlError
 from sql.language import parse
 from sql.syntax import CreateStream
@@ -99,6 +100,7 @@ def _stream_mapping(
         loaded.statement = statement
         _check_secrets(loaded)
         _note(loaded)
+        _note_defaults(loaded)
     except SqlError as error:
         reading.report.found += map(loaded.problem, error.problems)
         loaded.usable = False
@@ -128,6 +130,7 @@ def _stream_texts(reading: Reading, text: str, path: Path, name: str | None) -> 
         loaded = LoadedStream(statement.name, statement, path, span, reading)
         _check_secrets(loaded)
         _note(loaded)
+        _note_defaults(loaded)
         yield loaded
 
 
@@ -183,4 +186,17 @@ def _note(stream: LoadedStream) -> None:
         worth, reason = notes.get(option.key, ("", ""))
         if worth is None or str(option.value).lower() == worth:
             note = Problem("R201", f"'{option.key}' has no effect: {reason}", option.span, severity="warning")
+            stream.reading.report.found.append(stream.problem(note))
+
+
+def _note_defaults(stream: LoadedStream) -> None:
+    """Note defaults of columns whose messages are not checked: `Stream.defaults` serve the check alone."""
+    options = {option.key.upper(): str(option.value).lower() for option in stream.statement.options}
+    if options.get("STRICT_VALIDATION") in VALIDATION:
+        return
+    for column in stream.statement.columns or ():
+        if column.default is not None:
+            message = f"the default of '{column.name}' has no effect: only messages that are checked get it"
+            hint = "leave 'strictValidation: false' out, or write STRICT_VALIDATION=\"true\" in CREATE STREAM"
+            note = Problem("R201", message, column.span, hint, severity="warning")
             stream.reading.report.found.append(stream.problem(note))

@@ -41,7 +41,7 @@ STREAM_OPTIONS = (
 _WHOLE_NUMBERS = {"PAYLOAD_BYTES_MAX": 1, "LATENCY_MS": 0, "MAX_KEYS": 1}
 """Options that are numbers, and the least value of each."""
 
-_VALIDATION: dict[str, Literal["none", "intake", "rules"]] = {"true": "rules", "intake": "intake"}
+VALIDATION: dict[str, Literal["none", "intake", "rules"]] = {"true": "rules", "intake": "intake"}
 """The place where messages are checked, by STRICT_VALIDATION."""
 
 FILE_ROWS = 9999
@@ -111,7 +111,7 @@ class Stream(Record):
         columns, as an error of its own (eKuiper's way)."""
         if not self.declared:
             return "none"
-        return _VALIDATION.get(str(self.options.get("STRICT_VALIDATION", "")).lower(), "none")
+        return VALIDATION.get(str(self.options.get("STRICT_VALIDATION", "")).lower(), "none")
 
     @property
     def is_strict(self) -> bool:

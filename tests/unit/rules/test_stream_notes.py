@@ -1,0 +1,27 @@
+"""Notes on declarations of streams that have no effect."""
+
+from __future__ import annotations
+
+import pytest
+
+from rules.loader import load_text
+
+MAPPING = "streams: {{m: {{datasource: x, columns: {{a: {{type: bigint, default: 5}}}}{more}}}}}\n"
+STATEMENT = "streams: [\"CREATE STREAM m (a BIGINT DEFAULT 5) WITH (DATASOURCE='x'{more})\"]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "is_noted"),
+    [
+        (MAPPING, "", False),
+        (MAPPING, ", strictValidation: false", True),
+        (STATEMENT, "", True),
+        (STATEMENT, ", STRICT_VALIDATION='true'", False),
+    ],
+)
+def test_a_default_of_messages_that_are_not_checked_has_no_effect(
+    text: str, more: str, is_noted: bool
+) -> None:
+    found = load_text(text.format(more=more), "s.yaml").problems
+    assert [problem.code for problem in found] == ["R201"] * is_noted
+    assert all("the default of 'a' has no effect" in problem.message for problem in found)
