@@ -8,12 +8,16 @@ import socket
 import threading
 from typing import Any
 
+LOOKS = 4
+"""The number of checks per time limit; a call may last one part of so many longer."""
+
 
 class TimeLimit:
     """A context in which a call may take `timeout_ms`. After that the connection's socket is shut down, which
     ends the call with an error of the driver.
 
-    libpq waits without limit for the answer of a server that accepts a query and hangs.
+    libpq waits without limit for the answer of a server that accepts a query and hangs. A thread looks at the
+    calls; it ends where it finds none under way, so that a busy connection does not start one for each call.
     """
 
     def __init__(self, timeout_ms: int) -> None:
@@ -21,27 +25,42 @@ class TimeLimit:
         """The driver's connection. Where it has no method `fileno`, nothing ends its calls here."""
         self.has_ended_call = False
         """The limit ended the last call."""
-        self._timeout_ms = timeout_ms
-        self._running: threading.Timer | None = None
+        self._pause_s = timeout_ms / 1000 / LOOKS
+        self._looks: int | None = None
+        """How often the thread has seen the call that is under way."""
+        self._is_watched = False
         self._changed = threading.Lock()
 
     def __enter__(self) -> None:
-        self.has_ended_call = False
-        self._running = threading.Timer(self._timeout_ms / 1000, self._end)
-        self._running.daemon = True
-        self._running.start()
+        with self._changed:
+            self.has_ended_call = False
+            self._looks = 0
+            if not self._is_watched:
+                self._is_watched = True
+                threading.Thread(target=self._watch, name="database-limit", daemon=True).start()
 
     def __exit__(self, *_: object) -> None:
         # Under the lock: while `_end` uses the descriptor, nobody closes it, and no other file gets it.
         with self._changed:
-            assert self._running is not None
-            self._running.cancel()
-            self._running = None
+            self._looks = None
+
+    def _watch(self) -> None:
+        never = threading.Event()
+        while self._is_watched:
+            never.wait(self._pause_s)
+            with self._changed:
+                self._look()
+
+    def _look(self) -> None:
+        if self._looks is not None and self._looks < LOOKS:
+            self._looks += 1
+            return
+        if self._looks is not None:
+            self._end()
+        self._is_watched = False
 
     def _end(self) -> None:
-        """On a thread of its own."""
-        with self._changed, contextlib.suppress(Exception):  # a closed connection has no descriptor
-            if self._running is threading.current_thread():
-                with socket.socket(fileno=os.dup(self.connection.fileno())) as connection:
-                    connection.shutdown(socket.SHUT_RDWR)
-                self.has_ended_call = True
+        with contextlib.suppress(Exception):  # a closed connection has no descriptor
+            with socket.socket(fileno=os.dup(self.connection.fileno())) as connection:
+                connection.shutdown(socket.SHUT_RDWR)
+            self.has_ended_call = True
