@@ -73,42 +73,27 @@ class ObserverNode(PatternPart):
 
     instance = Observer
     step: StepPlan
-    may_end = False
+    next_due: Callable[[Observer], int | None]
+    """When it is true next, after `machine.now`; None: never."""
+    may_end: bool = False
     """True if an observer without a next instant is false."""
-
-    def next_due(self, observer: Observer) -> int | None:
-        """When it is true next, after `machine.now`; None: never."""
-        raise NotImplementedError
+    stays: bool = False
 
 
-class IntervalNode(ObserverNode):
-    """`timer:interval`."""
-
-    length: Length
-
-    def next_due(self, observer: Observer) -> int | None:
-        machine = observer.machine
-        length = machine.length(self.length, observer.binding)
-        return None if length is None else length.add(machine.now, machine.zone)
+def after(length: Length, observer: Observer) -> int | None:
+    """When `timer:interval` is true."""
+    machine = observer.machine
+    found = machine.length(length, observer.binding)
+    return None if found is None else found.add(machine.now, machine.zone)
 
 
-class CrontabNode(ObserverNode):
-    """`timer:at`."""
-
-    crontab: Crontab
-
-    def next_due(self, observer: Observer) -> int | None:
-        return self.crontab.next_after(observer.machine.now)
+def by_crontab(crontab: Crontab, observer: Observer) -> int:
+    """When `timer:at` is true."""
+    return crontab.next_after(observer.machine.now)
 
 
-class ScheduleNode(ObserverNode):
-    """`timer:schedule`."""
-
-    may_end = True
-    schedule: Callable[[Binding], Schedule | None]
-    stays: bool
-
-    def next_due(self, observer: Observer) -> int | None:
-        machine = observer.machine
-        schedule = machine.evaluate(self.schedule, observer.binding)
-        return None if schedule is None else schedule.next_after(machine.now, observer.begun, machine.zone)
+def by_schedule(schedule: Callable[[Binding], Schedule | None], observer: Observer) -> int | None:
+    """When `timer:schedule` is true."""
+    machine = observer.machine
+    found = machine.evaluate(schedule, observer.binding)
+    return None if found is None else found.next_after(machine.now, observer.begun, machine.zone)

@@ -16,7 +16,7 @@ from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
 from sql.algebra.pattern.machine import Length
 from sql.algebra.pattern.nodes import PatternPart
-from sql.algebra.pattern.observers import CrontabNode, IntervalNode, ScheduleNode
+from sql.algebra.pattern.observers import ObserverNode, after, by_crontab, by_schedule
 from sql.algebra.pattern.pair_builder import pair_of
 from sql.algebra.pattern.pairs import Pairs
 from sql.algebra.pattern.repeat import RepeatNode
@@ -68,11 +68,14 @@ class PatternBuilder:
                 self.filters.append(node)
                 return node
             case plans.IntervalPlan(length):
-                return IntervalNode(step, self._length(length))
+                return ObserverNode(step, partial(after, self._length(length)))
             case plans.AtPlan(fields):
-                return CrontabNode(step, Crontab.parse([part.text for part in fields], self.zone))
+                crontab = Crontab.parse([part.text for part in fields], self.zone)
+                return ObserverNode(step, partial(by_crontab, crontab))
             case plans.SchedulePlan():
-                return ScheduleNode(step, self._schedule(step), stays)
+                return ObserverNode(
+                    step, partial(by_schedule, self._schedule(step)), may_end=True, stays=stays
+                )
             case plans.FollowedByPlan(steps, maxima):
                 return FollowedByNode(self._steps(steps), [self._count(item) for item in maxima])
             case plans.AllOfPlan(parts):
