@@ -43,6 +43,14 @@ class Delta(NamedTuple):
     removed: Sequence[Event] = ()
 
 
+def merged(deltas: Sequence[Delta]) -> Delta:
+    """Several changes as one: inserts appended, removes appended."""
+    if len(deltas) == 1:
+        return deltas[0]
+    inserted = [event for delta in deltas for event in delta.inserted]
+    return Delta(inserted, [event for delta in deltas for event in delta.removed])
+
+
 def net(deltas: Iterable[Delta]) -> Delta:
     """One delta for several, in order of arrival, without the events that entered and left inside them."""
     inserted: dict[Event, None] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Delta, Event, merged
 from sql.algebra.operator import Operator, earliest
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
@@ -193,11 +193,7 @@ class NamedWindow:
 
     def _posted(self, posts: Sequence[Delta]) -> Delta:
         self.version += 1
-        if len(posts) == 1:
-            delta = posts[0]
-        else:
-            inserted = [event for post in posts for event in post.inserted]
-            delta = Delta(inserted, [event for post in posts for event in post.removed])
+        delta = merged(posts)
         if delta.inserted or delta.removed:
             self.publish(self, delta)
         else:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from sql.algebra.context.selectors import Selector, every
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Delta, Event, merged
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.named_window import NamedWindow
 from sql.algebra.table.row import Change
 from sql.algebra.table.table import Table
-from sql.engine.statement.statement_sources import merged
 from sql.plan.declared import IndexDeclaration, TableDeclaration, WindowDeclaration
 
 Part = NamedWindow | Table

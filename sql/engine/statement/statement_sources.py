@@ -7,10 +7,10 @@ others that the step changes, then the join does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Delta, Event, merged
 from sql.algebra.event_store import EventStore
 from sql.algebra.join.joined import Joined
 from sql.algebra.join.passing import Passing
@@ -296,11 +296,3 @@ def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change |
         for delta in posts.get(index, ()):
             for event in delta.inserted:
                 yield joined.change({index: Delta((event,))})
-
-
-def merged(deltas: Sequence[Delta]) -> Delta:
-    """Several changes as one: inserts appended, removes appended."""
-    if len(deltas) == 1:
-        return deltas[0]
-    inserted = [event for delta in deltas for event in delta.inserted]
-    return Delta(inserted, [event for delta in deltas for event in delta.removed])
