@@ -1,4 +1,5 @@
-"""Deadlines of partitions and levels of contexts, of statements in partitions, of the timers of a pattern.
+"""Deadlines: of partitions and levels of contexts, of statements in partitions, of windows by key, of the
+timers of a pattern.
 
 A heap: what no longer holds is dropped when it comes to the top, or when it is more than half of all.
 """
@@ -60,6 +61,10 @@ class Deadlines(Generic[Owner]):
             heappop(self.heap)
             self.ended -= self.ended > 0
         return None
+
+    def first(self) -> Owner | None:
+        """The owner of the earliest deadline."""
+        return None if self.next_ms() is None else self.heap[0][-1]
 
     def pop(self) -> Owner:
         """The owner of the earliest deadline, which it has no longer."""

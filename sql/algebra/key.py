@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from heapq import heappop, heappush
+from dataclasses import dataclass
 from typing import TypedDict
 
 from sql.aggregates.base import Removal
+from sql.algebra.deadlines import Deadlines
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import NOTHING, Sight
@@ -20,6 +21,17 @@ class KeyState(TypedDict):
     count: int
     instances: list[tuple[int, int, Saved]]
     reclaim: ReclaimState | None
+
+
+@dataclass(slots=True, eq=False)
+class KeyedInstance:
+    """The operator of one key, the event that began it, and its place in the order of the keys."""
+
+    key: Hashable
+    operator: Operator
+    first: Event
+    order: int
+    due_ms: int | None = None
 
 
 class Key(Operator):
@@ -41,10 +53,8 @@ class Key(Operator):
         self.make = make
         self.reclaim = reclaim
         self.keys_max = keys_max
-        self.instances: dict[Hashable, Operator] = {}
-        self.firsts: dict[Hashable, Event] = {}
-        self.due: list[tuple[int, int, Hashable]] = []
-        self.order: dict[Hashable, int] = {}
+        self.instances: dict[Hashable, KeyedInstance] = {}
+        self.deadlines: Deadlines[KeyedInstance] = Deadlines()
         self.count = 0
         self.departure = Removal.ANY
 
@@ -57,16 +67,16 @@ class Key(Operator):
             if instance is None:
                 if self.keys_max is not None and len(self.instances) >= self.keys_max:
                     raise too_many_keys(self.keys_max)
-                instance = self._open(key, (part.inserted or part.removed)[0])
+                instance = self._open(key, (part.inserted or part.removed)[0], self.count)
             if self.reclaim:
                 self.reclaim.touch(key, now)
             try:
-                out += instance.push(part, now)
+                out += instance.operator.push(part, now)
             except Exception:
                 if is_new:
-                    self._drop(key)
+                    self._drop(instance)
                 raise
-            self._schedule(key, instance)
+            self._schedule(instance)
         if swept:
             # One update with what caused the sweep: the old rows belong to the step of that event.
             first = out[0] if out else Delta()
@@ -83,22 +93,20 @@ class Key(Operator):
                 parts.setdefault(self.key(event), ([], []))[side].append(event)
         return ((key, Delta(*part)) for key, part in parts.items())
 
-    def _open(self, key: Hashable, event: Event) -> Operator:
-        instance = self.instances[key] = self.make(key, event)
-        self.firsts[key] = event
-        self.order[key] = self.count
+    def _open(self, key: Hashable, event: Event, order: int) -> KeyedInstance:
+        instance = self.instances[key] = KeyedInstance(key, self.make(key, event), event, order)
         self.count += 1
         return instance
 
-    def _drop(self, key: Hashable) -> None:
-        del self.instances[key], self.order[key], self.firsts[key]
+    def _drop(self, instance: KeyedInstance) -> None:
+        self.deadlines.move(instance, None)
+        del self.instances[instance.key]
 
-    def _schedule(self, key: Hashable, instance: Operator) -> None:
-        deadline = instance.next_deadline()
-        if deadline is not None:
-            heappush(self.due, (deadline, self.order[key], key))
-        elif instance.is_blank():
-            self._drop(key)
+    def _schedule(self, instance: KeyedInstance) -> None:
+        deadline = instance.operator.next_deadline()
+        self.deadlines.move(instance, deadline, instance.order)
+        if deadline is None and instance.operator.is_blank():
+            self._drop(instance)
 
     def _sweep(self, now: int) -> list[Event]:
         assert self.reclaim is not None
@@ -106,73 +114,66 @@ class Key(Operator):
         for key in self.reclaim.aged(now):
             instance = self.instances.get(key)
             if instance is not None:
-                out += instance.content()
-                self._drop(key)
+                out += instance.operator.content()
+                self._drop(instance)
         return out
 
     def next_deadline(self) -> int | None:
-        self._drop_stale()
-        return self.due[0][0] if self.due else None
-
-    def _drop_stale(self) -> None:
-        while self.due:
-            deadline, order, key = self.due[0]
-            if self.order.get(key) == order and self.instances[key].next_deadline() == deadline:
-                return
-            heappop(self.due)
+        return self.deadlines.next_ms()
 
     def advance(self, now: int) -> list[Delta]:
         """The earliest instance that is due; the caller goes on while one is."""
-        deadline = self.next_deadline()
+        deadline = self.deadlines.next_ms()
         if deadline is None or deadline > now:
             return []
-        key = heappop(self.due)[2]
-        instance = self.instances[key]
-        out = instance.advance(now)
-        self._schedule(key, instance)
+        instance = self.deadlines.pop()
+        out = instance.operator.advance(now)
+        self._schedule(instance)
         return out
 
     def variable_changed(self, now: int) -> list[Delta]:
-        return [delta for instance in self.instances.values() for delta in instance.variable_changed(now)]
+        out: list[Delta] = []
+        for instance in list(self.instances.values()):
+            out += instance.operator.variable_changed(now)
+            self._schedule(instance)
+        return out
 
     def end_step(self) -> None:
         for instance in self.instances.values():
-            instance.end_step()
+            instance.operator.end_step()
 
     def content(self) -> Iterable[Event]:
-        return (event for instance in self.instances.values() for event in instance.content())
+        return (event for instance in self.instances.values() for event in instance.operator.content())
 
     def held(self) -> Iterable[Event]:
-        for key, instance in self.instances.items():
-            first, is_held = self.firsts[key], False
-            for event in instance.held():
-                is_held = is_held or event is first
+        for instance in self.instances.values():
+            is_held = False
+            for event in instance.operator.held():
+                is_held = is_held or event is instance.first
                 yield event
             if not is_held:
-                yield first
+                yield instance.first
 
     def sight(self, event: Event) -> Sight:
         instance = self.instances.get(self.key(event))
-        return NOTHING if instance is None else instance.sight(event)
+        return NOTHING if instance is None else instance.operator.sight(event)
 
     def snapshot(self) -> KeyState:
-        keys = list(self.instances)
+        found = self.instances.values()
         return {
             "count": self.count,
-            "instances": [(self.firsts[k].seq, self.order[k], self.instances[k].snapshot()) for k in keys],
-            "reclaim": self.reclaim.snapshot(keys) if self.reclaim else None,
+            "instances": [(each.first.seq, each.order, each.operator.snapshot()) for each in found],
+            "reclaim": self.reclaim.snapshot(list(self.instances)) if self.reclaim else None,
         }
 
     def restore(self, state: KeyState, find: FindEvent) -> None:
         keys = []
         for seq, order, part in state["instances"]:
             first = find(seq)
-            key = self.key(first)
-            instance = self._open(key, first)
-            self.order[key] = order
-            instance.restore(part, find)
-            self._schedule(key, instance)
-            keys.append(key)
+            instance = self._open(self.key(first), first, order)
+            instance.operator.restore(part, find)
+            keys.append(instance.key)
+            self._schedule(instance)
         self.count = state["count"]
         if self.reclaim and state["reclaim"]:
             self.reclaim.restore(state["reclaim"], keys)

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
-from heapq import heappop, heappush
 from math import inf
 from typing import Any, Protocol
 
 from sql.algebra.budget import Budget
+from sql.algebra.deadlines import Deadlines
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.sample.compose import SampleParts
@@ -43,7 +43,7 @@ class Instances:
         self.keyed = keyed
         self.count = 0
         self.parts: dict[Hashable, Instance] = {}
-        self.heap: list[tuple[int, int, Instance]] = []
+        self.deadlines: Deadlines[Instance] = Deadlines()
         self.whole: Instance | None = None
         """The only instance of a window without keys."""
         self.clear()
@@ -52,7 +52,7 @@ class Instances:
         """Hold nothing."""
         self.count = 0
         self.parts.clear()
-        self.heap.clear()
+        self.deadlines.clear()
         self.whole = None
         if not self.keyed:
             self.whole = self.make(())
@@ -68,6 +68,7 @@ class Instances:
         """Forget the instance of a key if it holds nothing."""
         if self.keyed and p.order is not None and self.window.is_blank(p):
             del self.parts[p.key]
+            self.deadlines.move(p, None)
             p.order = None
 
     # --- timers ---------------------------------------------------------------------------------------------
@@ -75,41 +76,30 @@ class Instances:
     @property
     def due_ms(self) -> float:
         """An instant before which nothing is due."""
-        return self.heap[0][0] if self.heap else inf
+        heap = self.deadlines.heap
+        due_ms: float = heap[0][0] if heap else inf
+        return due_ms
 
     def queue(self, p: Instance) -> None:
         """Note the deadline of an instance."""
         deadline = self.window.deadline(p)
-        if deadline is not None and p.order is not None and (p.queued is None or deadline < p.queued):
-            p.queued = deadline
-            heappush(self.heap, (deadline, p.order, p))
-
-    def _first(self) -> Instance | None:
-        """The instance that is due next, with its deadline on top of the heap; None if there is none."""
-        while self.heap:
-            at_ms, order, p = self.heap[0]
-            if p.order == order and self.window.deadline(p) == at_ms:
-                return p
-            heappop(self.heap)
-            if p.queued == at_ms:
-                p.queued = None
-            if p.order == order:
-                self.queue(p)
-        return None
+        if deadline is not None and p.order is not None and (p.due_ms is None or deadline < p.due_ms):
+            self.deadlines.move(p, deadline, p.order)
 
     def next_deadline(self) -> int | None:
         """When something is due next."""
-        return None if self._first() is None else self.heap[0][0]
+        while (p := self.deadlines.first()) is not None:
+            deadline = self.window.deadline(p)
+            if deadline == p.due_ms:
+                break
+            self.deadlines.move(p, deadline, p.order or 0)
+        return None if p is None else p.due_ms
 
     def take_due(self, until_ms: int) -> Instance | None:
-        """The instance that is due next, at `until_ms` at the latest, taken from the heap;
-        None if there is none."""
-        p = self._first()
-        if p is None or self.heap[0][0] > until_ms:
-            return None
-        heappop(self.heap)
-        p.queued = None
-        return p
+        """The instance that is due next, at `until_ms` at the latest, which has no deadline then; None if
+        there is none."""
+        deadline = self.next_deadline()
+        return None if deadline is None or deadline > until_ms else self.deadlines.pop()
 
 
 class CoreOwner(Protocol):

@@ -23,8 +23,8 @@ class Instance(Protocol):
     """The values of OVER(PARTITION BY)."""
     order: int | None
     """Its place among the instances; None before its first event and after its last."""
-    queued: int | None
-    """The deadline under which it stands in the heap of timers."""
+    due_ms: int | None
+    """The deadline under which it stands among the others."""
 
     # --- what windows remember ------------------------------------------------------------------------------
 
@@ -81,10 +81,10 @@ class Tap(Protocol):
 def instance_class(source: SourceWriter, name: str, slots: Mapping[str, str]) -> None:
     """Write the class of instances: the slots of window and content with their first values."""
     with source.block(f"class {name}:"):
-        source.line(f"__slots__ = {('key', 'order', 'queued', *slots)!r}")
+        source.line(f"__slots__ = {('key', 'order', 'due_ms', *slots)!r}")
         with source.block("def __init__(p, key):"):
             source.line("p.key = key")
-            source.line("p.order = p.queued = None")
+            source.line("p.order = p.due_ms = None")
             for slot, first in slots.items():
                 source.line(f"p.{slot} = {first}")
     source.line("")

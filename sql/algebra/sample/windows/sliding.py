@@ -80,7 +80,7 @@ class Sliding(Window):
             self.content.write_expire(loop, f"at - {self.life_ms}")
 
     def write_after(self, loop: LoopWriter) -> None:
-        with loop.block("if p.queued is None:"):
+        with loop.block("if p.due_ms is None:"):
             self.write_open(loop)
         if self.plan.when is not None:
             loop.skip_unless(self.plan.when)
@@ -88,7 +88,7 @@ class Sliding(Window):
                 loop.line(f"{loop.names.bind(self.met, 'met')}.note(at)")
         if self.plan.delay_ms:
             loop.line("pending.append(at)")
-            with loop.block(f"if p.queued > at + {self.plan.delay_ms}:"):
+            with loop.block(f"if p.due_ms > at + {self.plan.delay_ms}:"):
                 self.write_open(loop)
         elif self.row is not None:
             self.row.write(loop, f"(at - {self.plan.length_ms})", "at", "at", "e")
