@@ -48,11 +48,6 @@ class Partition:
         self.bodies: tuple[Any, ...] = ()
 
     @property
-    def is_alive(self) -> bool:
-        """True if it has not ended."""
-        return self.level is not None
-
-    @property
     def values(self) -> list[Any]:
         """Its properties on its own level, by place."""
         values: list[Any] = self.row[-1 if self.below is not None else -2]

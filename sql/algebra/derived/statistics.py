@@ -98,7 +98,6 @@ class Derived(Operator):
         self.value = value
         self.extras = extras
         self.owner = owner
-        self.key = key
         self.changes_only = changes_only
         self.last: Row = {**key, **statistic.result(), **extras(None)}
         self.current: Event | None = None

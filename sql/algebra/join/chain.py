@@ -38,7 +38,6 @@ class JoinLoops:
         `looks_ahead`: the partners of which an event has the key are looked up for a batch of events at
         once."""
         self.start = start
-        self.stores = stores
         self.width = len(stores)
         self.kept = frozenset(
             place for place, store in enumerate(stores) if place != start and store.of_relation

@@ -76,7 +76,7 @@ class ChangeText:
             if self.fold.can_reclaim:
                 source.line("q.groups.forget_idle(now)")
             if self.frame.earlier.notes_prior:
-                source.line("q.earlier.noted.note(inserted)")
+                source.line("q.earlier.note(inserted)")
             show.begin(source)
             if entered_rows:
                 source.line("entered = []")

@@ -82,7 +82,7 @@ class EnterText:
         self.write_prepared(loop)
         self._write_made(source, made_first)
         if self.frame.earlier.notes_prior:
-            source.line("q.earlier.noted.note((x,))")
+            source.line("q.earlier.note((x,))")
         self._write_entered(loop)
         if self._notes_touch:
             source.line(f"touched = {self.fold.member.counted}")

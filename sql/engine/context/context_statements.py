@@ -31,7 +31,6 @@ class Statements:
     def __init__(self, catalog: Catalog, clock: Context, announce: Callable[[], None]) -> None:
         """`clock`: the present instant of the context. `announce` is called when a deadline has moved."""
         self.catalog = catalog
-        self.clock = clock
         self.announce = announce
         self.members: dict[str, Member] = {}
         self.deadlines: Deadlines[Body] = Deadlines()

@@ -32,7 +32,6 @@ class PrevReader:
         self.priors = priors
         self.calls = plan.prevs
         self.windows = windows
-        self.joined = bool(plan.joins)
         self.values = [functions.value(call.value) if call.value is not None else None for call in plan.prevs]
         self.indexes = [functions.value(call.index) for call in plan.prevs]
 
@@ -63,24 +62,12 @@ class PrevReader:
         return None if found is None else value(found)
 
 
-class PriorMemory:
-    """Remembers the last few inserted events, so that each keeps the ones before it."""
-
-    def __init__(self, plan: Plan) -> None:
-        depths = [
-            call.index.value for call in plan.prevs if call.name == "prior" and isinstance(call.index, Const)
-        ]
-        self.depth = max(depths, default=0)
-        self.recent: deque[Event] = deque(maxlen=self.depth or 1)
-
-    def note(self, events: Iterable[Event]) -> None:
-        """Events enter the window, in order."""
-        if not self.depth:
-            return
-        for event in events:
-            before = tuple(Event(e.row, e.time_ms, e.seq) for e in reversed(self.recent))
-            event.extra = FixedValues(event.extra or (), before)
-            self.recent.append(event)
+def prior_depth(plan: Plan) -> int:
+    """The number of events that each has to keep of those before it."""
+    depths = (
+        call.index.value for call in plan.prevs if call.name == "prior" and isinstance(call.index, Const)
+    )
+    return max(depths, default=0)
 
 
 class EarlierEvents:
@@ -94,7 +81,9 @@ class EarlierEvents:
         self.aggregates, self.calls = len(plan.aggregates), len(plan.prevs)
         self.windows = windows
         self.reader = PrevReader(plan, functions, windows, self.before) if functions and plan.prevs else None
-        self.noted = PriorMemory(plan) if text.earlier.notes_prior else None
+        self.noted: deque[Event] | None = (
+            deque(maxlen=prior_depth(plan)) if text.earlier.notes_prior else None
+        )
         """The newest events, where each has to keep those before it."""
         self.depth = text.earlier.depth
         self.keeps_left = text.earlier.keeps_left
@@ -105,6 +94,14 @@ class EarlierEvents:
         self.queue: list[Event] = []
         """The content of the queue while it is shown, and in `places` where each event stands; else empty."""
         self.places: dict[Event, int] = {}
+
+    def note(self, events: Iterable[Event]) -> None:
+        """Events enter the window, in order; each keeps the ones before it."""
+        assert self.noted is not None
+        for event in events if self.noted.maxlen else ():
+            before = tuple(Event(e.row, e.time_ms, e.seq) for e in reversed(self.noted))
+            event.extra = FixedValues(event.extra or (), before)
+            self.noted.append(event)
 
     def beside(self, event: Event, is_new: bool) -> list[Any]:
         """Values of prev calls for an event, at their offsets."""
@@ -137,7 +134,7 @@ class EarlierEvents:
 
     def held(self) -> Iterable[Event]:
         """The events that are kept for those that will come."""
-        return () if self.noted is None else self.noted.recent
+        return self.noted or ()
 
     def snapshot(self) -> dict[str, Any]:
         """The state as plain data."""
@@ -150,6 +147,6 @@ class EarlierEvents:
     def restore(self, snapshot: dict[str, Any], store: EventStore, make_row: MakeRow) -> None:
         """Put a snapshot back."""
         if self.noted is not None:
-            self.noted.recent.extend(store.find(seq) for seq in snapshot["prior"])
+            self.noted.extend(store.find(seq) for seq in snapshot["prior"])
         for kept, rows in ((self.recent, snapshot["recent"]), (self.older, snapshot.get("older", ()))):
             kept.extend(make_row(unpack_row(row)) for row in rows)

@@ -210,7 +210,7 @@ class Folded(Content):
 
     def make(self, p: Instance, key: Hashable, entry: Entry) -> Group:
         """A group with accumulators that begins with this entry."""
-        return Group(entry, key, self.fold)
+        return Group(entry, self.fold)
 
     def upgraded(self, p: Instance, key: Hashable, group: list[Any]) -> Group:
         """The group with accumulators, in the place of a plain list."""

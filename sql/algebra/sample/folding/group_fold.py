@@ -28,11 +28,10 @@ def is_numeric(call: AggregateCall) -> bool:
 class Group(list[Any]):
     """A group with accumulators beside the values that wait."""
 
-    __slots__ = ("accumulators", "earlier", "fold", "key", "number")
+    __slots__ = ("accumulators", "earlier", "fold", "number")
 
-    def __init__(self, entry: Entry, key: Hashable, fold: GroupFold) -> None:
+    def __init__(self, entry: Entry, fold: GroupFold) -> None:
         super().__init__((entry,))
-        self.key = key
         self.fold = fold
         self.accumulators = fold.fresh()
         self.earlier: Sequence[Group] = ()
