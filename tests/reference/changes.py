@@ -189,9 +189,15 @@ class WithPast(Values):
                 return len(self.seen)
             case "prevwindow":
                 return [evaluate(call.value, Place((other.row,))) for other in reversed(self.seen)]
-            case "prevtail":
-                return self._at(call.value, self.seen, evaluate(call.index, Place()))
-        return self._at(call.value, self.seen, self.seen.index(self.event) - evaluate(call.index, Place()))
+        number = evaluate(call.index, Place((self.event.row,)))
+        if number is None:
+            return None
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise NotImplementedError("the reference evaluator has no rows that fail")
+        if number < 0:
+            return None
+        own = self.seen.index(self.event)
+        return self._at(call.value, self.seen, number if call.name == "prevtail" else own - number)
 
     def _ever(self) -> list[Event]:
         by_group = self.plan.row_kind in ("group", "group_event") and self.event is not None

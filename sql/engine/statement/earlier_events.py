@@ -13,9 +13,11 @@ from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.operator import Operator
 from sql.codegen.functions import FunctionSet
 from sql.compiler.statement.statement_text import StatementText
+from sql.errors import DataError
 from sql.plan.bound import Const, PrevCall
 from sql.plan.logical import Plan
 from sql.rows import MakeRow
+from sql.types import describe
 
 
 class PrevReader:
@@ -58,6 +60,8 @@ class PrevReader:
         place = self.indexes[i](event)
         if place is None:
             return None
+        if place.__class__ is not int:
+            raise DataError(f"{call.name} takes a whole number of events, not {describe(place)}")
         found = sight.tail(place) if call.name == "prevtail" else sight.back(place, event)
         return None if found is None else value(found)
 
