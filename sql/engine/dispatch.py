@@ -55,6 +55,17 @@ class Dispatch:
         changes.append((priority, name, change))
         changes.sort(key=lambda entry: entry[0])
 
+    def changing(self) -> set[str]:
+        """The names of the statements that change events before any query reads them."""
+        return {name for changes in self.before.values() for _, name, _ in changes}
+
+    def change_no_longer(self, name: str) -> None:
+        """End the change that a statement makes."""
+        for stream, changes in list(self.before.items()):
+            changes[:] = [change for change in changes if change[1] != name]
+            if not changes:
+                del self.before[stream]
+
     def alters(self, stream: str) -> bool:
         """True if events of a stream are changed or checked before any query reads them."""
         return stream in self.before or self.validators.is_due(stream)

@@ -83,6 +83,7 @@ class Engine:
     def remove(self, name: str) -> None:
         """Stop a rule; its state is gone. SqlError for a context that rules still use."""
         self.deployment.remove(name)
+        self.dispatch.change_no_longer(name)
 
     # --- events ---------------------------------------------------------------------------------------------
 

@@ -117,8 +117,9 @@ def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
 
 def _free_name(engine: Engine) -> str:
     """A name for a statement that has none."""
-    names = (f"statement-{number}" for number in count(len(engine.queries) + 1))
-    return next(name for name in names if name not in engine.queries)
+    taken = engine.queries.keys() | engine.dispatch.changing()
+    names = (f"statement-{number}" for number in count(len(taken) + 1))
+    return next(name for name in names if name not in taken)
 
 
 def _deploy(at: StatementStart, statement: ast.Statement) -> bool:
@@ -219,7 +220,7 @@ def _context(at: StatementStart, statement: ast.CreateContext) -> bool:
 def _update(at: StatementStart, statement: ast.UpdateStream) -> bool:
     change, dispatch = _change_of(at, statement), at.engine.dispatch
     dispatch.change_before(statement.stream, priority_of(statement), at.name, change)
-    return False
+    return True
 
 
 DEPLOYMENTS: dict[type[ast.Statement], Callable[[StatementStart, Any], bool]] = {
