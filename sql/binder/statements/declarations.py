@@ -196,8 +196,10 @@ def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> Index
     ordered = [column for column in statement.columns if column.kind == "btree"]
     for column in ordered[1:]:
         problems.error("B555", "an index has one btree column, its last", column.span, "make it hash")
-    if any(statement.name in other.named for other in catalog.relations.values()):
-        problems.error("B551", f"an index '{statement.name}' is there already", statement.span)
+    if statement.name in relation.named:
+        problems.error(
+            "B551", f"'{statement.relation}' has an index '{statement.name}' already", statement.span
+        )
     site.raise_if_any()
     equal = tuple(column.name for column in statement.columns if column.kind == "hash")
     return IndexDeclaration(statement.name, equal, ordered[0].name if ordered else None, statement.unique)
