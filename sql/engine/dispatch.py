@@ -27,6 +27,53 @@ Change = Callable[[Any], Any]
 """The result of `update istream` for an event: the same one, another one, or None for one that is dropped."""
 
 
+class EventChanges:
+    """The changes of `update istream`, by stream, before any query reads its events."""
+
+    def __init__(self) -> None:
+        self.by_stream: dict[str, list[tuple[int, str, Change]]] = {}
+        """Each with its priority and the name of its statement; the highest priority comes last."""
+
+    def __contains__(self, stream: str) -> bool:
+        return stream in self.by_stream
+
+    def names(self) -> set[str]:
+        """The statements that change events."""
+        return {name for changes in self.by_stream.values() for _, name, _ in changes}
+
+    def add(self, stream: str, priority: int, name: str, change: Change) -> None:
+        """A statement changes the events of a stream from now on."""
+        changes = self.by_stream.setdefault(stream, [])
+        changes.append((priority, name, change))
+        changes.sort(key=lambda entry: entry[0])
+
+    def remove(self, statement: str) -> None:
+        """A statement changes events no longer."""
+        left = {
+            stream: [change for change in changes if change[1] != statement]
+            for stream, changes in self.by_stream.items()
+        }
+        self.by_stream = {stream: changes for stream, changes in left.items() if changes}
+
+    def applied(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> Sequence[Any]:
+        """Events as they leave these changes, without those that are dropped. One that a statement cannot
+        change is its error, and goes on as it came."""
+        changes = self.by_stream.get(stream)
+        if changes is None:
+            return rows
+        left = []
+        for row in rows:
+            changed = row
+            for _, name, change in changes:
+                try:
+                    changed = None if changed is None else change(changed)
+                except DATA_ERRORS as error:
+                    out.append(Emission(name, now_ms, "error", [dict(as_dict(changed))], (), str(error)))
+            if changed is not None:
+                left.append(changed)
+        return left
+
+
 class Dispatch:
     """Feeds the queries of a roster, and names the consumers of each step's changes to the step loop."""
 
@@ -42,50 +89,17 @@ class Dispatch:
         """Called for each defect, with its traceback: the owner of the engine can log it."""
         self.validators = Validators(catalog)
         """Validators of the streams whose declared types hold, made at their first event."""
-        self.before: dict[str, list[tuple[int, str, Change]]] = {}
-        """`update istream`: the functions that change, or drop, the events of a stream before any rule reads
-        them, each with its priority and the name of its statement."""
+        self.before = EventChanges()
 
     # --- before the queries ---------------------------------------------------------------------------------
-
-    def change_before(self, stream: str, priority: int, name: str, change: Change) -> None:
-        """Let a statement change the events of a stream before any query reads them; the change of the
-        highest priority comes last."""
-        changes = self.before.setdefault(stream, [])
-        changes.append((priority, name, change))
-        changes.sort(key=lambda entry: entry[0])
-
-    def changing(self) -> set[str]:
-        """The names of the statements that change events before any query reads them."""
-        return {name for changes in self.before.values() for _, name, _ in changes}
-
-    def change_no_longer(self, name: str) -> None:
-        """End the change that a statement makes."""
-        for stream, changes in list(self.before.items()):
-            changes[:] = [change for change in changes if change[1] != name]
-            if not changes:
-                del self.before[stream]
 
     def alters(self, stream: str) -> bool:
         """True if events of a stream are changed or checked before any query reads them."""
         return stream in self.before or self.validators.is_due(stream)
 
     def changed(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> Sequence[Any]:
-        """Events as `update istream` leaves them; those it drops are left out. One that a statement cannot
-        change is its error, and goes on as it came."""
-        if stream not in self.before:
-            return rows
-        left = []
-        for row in rows:
-            changed = row
-            for _, name, change in self.before[stream]:
-                try:
-                    changed = None if changed is None else change(changed)
-                except DATA_ERRORS as error:
-                    out.append(Emission(name, now_ms, "error", [dict(as_dict(changed))], (), str(error)))
-            if changed is not None:
-                left.append(changed)
-        return left
+        """Events as `update istream` leaves them."""
+        return self.before.applied(stream, rows, now_ms, out)
 
     def checked(
         self, name: str, rows: Sequence[Any], readers: Iterable[str], now_ms: int, out: list[Emission]

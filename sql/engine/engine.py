@@ -83,7 +83,7 @@ class Engine:
     def remove(self, name: str) -> None:
         """Stop a rule; its state is gone. SqlError for a context that rules still use."""
         self.deployment.remove(name)
-        self.dispatch.change_no_longer(name)
+        self.dispatch.before.remove(name)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Engine:
             if deadline is not None and deadline <= now_ms:
                 out = self.advance(now_ms).parts
             self.now_ms = now_ms
-        if stream in dispatch.before:
+        if stream in dispatch.before.by_stream:
             rows = dispatch.changed(stream, rows, now_ms, out)
         if dispatch.validators.is_due(stream):
             rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)

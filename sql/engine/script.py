@@ -117,7 +117,7 @@ def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
 
 def _free_name(engine: Engine) -> str:
     """A name for a statement that has none."""
-    taken = engine.queries.keys() | engine.dispatch.changing()
+    taken = engine.queries.keys() | engine.dispatch.before.names()
     names = (f"statement-{number}" for number in count(len(taken) + 1))
     return next(name for name in names if name not in taken)
 
@@ -219,7 +219,7 @@ def _context(at: StatementStart, statement: ast.CreateContext) -> bool:
 
 def _update(at: StatementStart, statement: ast.UpdateStream) -> bool:
     change, dispatch = _change_of(at, statement), at.engine.dispatch
-    dispatch.change_before(statement.stream, priority_of(statement), at.name, change)
+    dispatch.before.add(statement.stream, priority_of(statement), at.name, change)
     return True
 
 

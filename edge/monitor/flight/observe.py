@@ -204,7 +204,7 @@ class Observer:
             self.seen.streams[name] = Census(name, declared.datasource, decoder, timestamp)
             if name not in gateway.streams.received and name not in self._hooked:
                 self._hooked.add(name)
-                engine.dispatch.change_before(name, 0, self._rule, self._counting(name))
+                engine.dispatch.before.add(name, 0, self._rule, self._counting(name))
 
     def _counting(self, stream: str) -> Callable[[Any], Any]:
         """Counts rows of a stream that other rules feed, without changing them."""
