@@ -76,7 +76,7 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
                 plan = _widened(rule, _planned(rule, catalog, rule_options(rule.options, rule.id, zone)))
             except SqlError as error:
                 failed.append(rule)
-                errors += _rule_problems(rule, error.problems, contexts.in_error)
+                errors += _rule_problems(rule, error.problems, contexts.in_error, tables.in_error)
                 continue
             if plan.insert_into is not None:
                 catalog.derive(plan.insert_into, plan.output_columns)
@@ -132,7 +132,10 @@ def _widened(rule: LoadedRule, plan: Plan) -> Plan:
 
 
 def _rule_problems(
-    rule: LoadedRule, problems: Sequence[Problem], contexts_in_error: Container[str]
+    rule: LoadedRule,
+    problems: Sequence[Problem],
+    contexts_in_error: Container[str],
+    tables_in_error: Container[str],
 ) -> Iterator[FileProblem]:
     """The problems of the query, and of the key `context` beside it. Without that context its properties are
     unknown, which is no problem of the query."""
@@ -143,8 +146,16 @@ def _rule_problems(
             span = rule.reading.document.value_span((*rule.path, "context"))
             in_error = Problem("B810", f"context '{context}' has errors")
             yield rule.reading.problem_at(in_error if context in contexts_in_error else problem, span)
+        elif problem.code == "B202" and (name := _named(rule, problem)) in tables_in_error:
+            in_error = Problem("B202", f"table '{name}' has errors", problem.span)
+            yield rule.reading.sql_problem(in_error, sql_path(rule))
         elif not is_missing or problem.code != "B818":
             yield rule.reading.sql_problem(problem, sql_path(rule))
+
+
+def _named(rule: LoadedRule, problem: Problem) -> str:
+    """The name at the place of a problem."""
+    return rule.sql[problem.span.start : problem.span.end].strip("`")
 
 
 def sql_path(rule: LoadedRule) -> Path:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from rules.compiled import CompiledTable
-from rules.loader import Loaded, LoadedFile
+from rules.loader import Loaded
 from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind, warnings_of
@@ -63,7 +62,7 @@ class Contexts:
             for file in files
             for item in file.contexts
         ]
-        self._written = {name for file in (*loaded.context, *loaded.files) for name in _contexts_of(file)}
+        self._written = _written(loaded, "contexts")
 
     @property
     def in_error(self) -> set[str]:
@@ -86,11 +85,11 @@ class Contexts:
         return problems
 
 
-def _contexts_of(file: LoadedFile) -> Iterable[str]:
-    """The names under `contexts`, also those of contexts that could not be read."""
-    data = file.document.data if file.document is not None else None
-    contexts = data.get("contexts") if isinstance(data, dict) else None
-    return contexts if isinstance(contexts, dict) else ()
+def _written(loaded: Loaded, key: str) -> set[str]:
+    """The names under a key of all files, also of what could not be read."""
+    documents = [file.document.data for file in (*loaded.context, *loaded.files) if file.document is not None]
+    named = [data.get(key) for data in documents if isinstance(data, dict)]
+    return {str(name) for names in named if isinstance(names, dict) for name in names}
 
 
 class Tables:
@@ -101,11 +100,17 @@ class Tables:
         self.catalog = catalog
         self.zone = zone
         self.planned: dict[str, CompiledTable] = {}
+        self._written = _written(loaded, "tables")
         self.pending: list[tuple[LoadedTable | LoadedStream, bool]] = []
         for files, reported in ((loaded.context, False), (loaded.files, True)):
             for file in files:
                 self.pending += [(item, reported) for item in file.tables]
                 self.pending += [(item, reported) for item in file.streams if self._is_lookup(item)]
+
+    @property
+    def in_error(self) -> set[str]:
+        """The names of tables that stand in a file and are not declared, for they have errors."""
+        return self._written - self.catalog.streams.keys()
 
     def _is_lookup(self, stream: LoadedStream) -> bool:
         known = self.catalog.streams.get(stream.name)
