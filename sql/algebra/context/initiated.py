@@ -204,7 +204,9 @@ class NonOverlappingLevel(InitiatedLevel):
                 self.visit(current, arrival)
                 return
             if self.current is not None:
+                arrival.has_ended = True
                 self.life.join(self.current, arrival)
+                arrival.has_ended = False
                 return
         else:
             self.enter_pattern(arrival)

@@ -77,8 +77,8 @@ class Bodies(Protocol):
     def start(self, partition: Partition, now_ms: int) -> None:
         """A partition has been allocated."""
 
-    def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
-        """The event that started a partition, for all statements in it."""
+    def give_first(self, partition: Partition, arrival: Arrival) -> None:
+        """The event that started a partition, for the statements in it."""
 
     def stop(self, partition: Partition, now_ms: int) -> None:
         """A partition ends; its properties are filled in."""
@@ -240,7 +240,7 @@ class Lifecycle:
     def give_first(self, partition: Partition, arrival: Arrival) -> None:
         """The event that started a partition reaches it."""
         arrival.first.add(partition.id)
-        self.bodies.give_first(partition, arrival.stream, arrival.event, arrival.now_ms)
+        self.bodies.give_first(partition, arrival)
 
     def end(self, partition: Partition, now_ms: int, *, alone: bool = True) -> None:
         """End a partition, with everything in it. `alone`: the level around it goes on."""

@@ -67,10 +67,11 @@ class Arrival:
     """An event on its way through a context, and the innermost partitions it belongs to.
 
     `targets` are some of them, `whole` levels of which it belongs to all. `first`: partitions it has reached
-    already, because it started them.
+    already, because it started them. `has_ended`: while it goes to the partition that follows the one it has
+    ended; statements that outrank the context have seen it there.
     """
 
-    __slots__ = ("event", "first", "now_ms", "stream", "targets", "whole")
+    __slots__ = ("event", "first", "has_ended", "now_ms", "stream", "targets", "whole")
 
     def __init__(self, stream: str, event: Event, now_ms: int) -> None:
         self.stream = stream
@@ -79,6 +80,7 @@ class Arrival:
         self.targets: list[Partition] = []
         self.whole: list[Level] = []
         self.first: set[int] = set()
+        self.has_ended = False
 
     def clear(self) -> None:
         """Make it ready for another event."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.context.partition import Partition
+from sql.algebra.context.partition import Arrival, Partition
 from sql.algebra.deadlines import Deadlines
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell, Member
@@ -92,18 +92,20 @@ class Statements:
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
-        """The event that started a partition, for all statements in it."""
+    def give_first(self, partition: Partition, arrival: Arrival) -> None:
+        """The event that started a partition, for all statements in it but those that have seen it before."""
+        stream, row = arrival.stream, arrival.event.row
         in_batch = stream == self.queue.stream
         if not in_batch:
             self.queue.settle()
         for body in partition.bodies:
-            if stream not in body.member.streams:
+            member = body.member
+            if stream not in member.streams or (arrival.has_ended and member.outranks):
                 continue
             if in_batch:
-                self.queue.wait(body, event.row)
+                self.queue.wait(body, row)
             else:
-                self.queue.out += self.give(body.member, stream, (body,), (event.row,), now_ms)
+                self.queue.out += self.give(member, stream, (body,), (row,), arrival.now_ms)
 
     def give(
         self, member: Member, stream: str, bodies: Sequence[Any], rows: Sequence[Any], now_ms: int
