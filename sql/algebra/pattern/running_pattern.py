@@ -45,6 +45,8 @@ class Pattern:
 
     def __init__(self, program: PatternProgram) -> None:
         self.program = program
+        self.passes: Callable[[Binding], bool] | None = None
+        """The test of a match that comes before it is compared with others, and discards partial ones."""
         self._assemble()
 
     def _assemble(self) -> None:
@@ -164,6 +166,8 @@ class Pattern:
         matches, self.matches = self.matches, []
         self.machine.counts["matches"] += len(matches)
         plan = self.program.plan
+        if self.passes is not None:
+            matches = [match for match in matches if self.passes(match)]
         if matches and plan.discard and self.root is not None:
             self.root.discard({event for match in matches for event in events_of(match)})
         return _without_overlaps(matches) if plan.suppress else matches

@@ -6,10 +6,12 @@ time go in, rows come out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
+from sql.algebra.pattern import Pattern
+from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.pattern_code import PatternCode
 from sql.emission import Emission
 from sql.engine.statement.statement_core import StatementCore
@@ -33,6 +35,21 @@ class Matches:
         self.first = first if uses_first else []
         """Matches that are true at once in a partition; they are processed when time next moves."""
         self.began_ms = now_ms
+
+    def filter_by(self, where: Callable[[Event], bool]) -> None:
+        """Where matches are compared with each other, those that WHERE drops are dropped before."""
+        pattern = self.pattern
+        if not isinstance(pattern, Pattern) or not (self.plan.suppress or self.plan.discard):
+            return
+
+        def passes(match: tuple[Any, ...]) -> bool:
+            (row,) = self._rows([match])
+            try:
+                return where(Event(row, pattern.machine.now, 0))
+            except DATA_ERRORS:  # it is reported where the rows of the statement are made
+                return True
+
+        pattern.passes = passes
 
     def enter(self, stream: str, row: object, now_ms: int) -> Iterable[Any]:
         """The rows of the matches that an event completes; a data error has changed nothing."""

@@ -51,6 +51,9 @@ class Sources:
             for index, code in program.patterns.items()
         }
         """The patterns among the sources, by their place."""
+        for matches in self.matches.values():
+            if plan.where is not None and not plan.subqueries:
+                matches.filter_by(program.functions.true(plan.where))
         self.recognized = {index: Recognized(code, statement) for index, code in program.recognized.items()}
         """The sources with match_recognize, by their place."""
         recognizers = {index: found.recognizer for index, found in self.recognized.items()}
