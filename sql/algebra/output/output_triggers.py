@@ -194,15 +194,13 @@ class After:
     """`after n events` swallows updates until more than n have come, `after d` those before start + d."""
 
     def __init__(self, events: int | None, opens_ms: int | None) -> None:
-        self.left = events or 0
+        self.left = events + 1 if events else 0
+        """How many have to come until an update passes."""
         self.opens_ms = opens_ms
 
     def passes(self, came: int, now: int) -> bool:
         """True if an update is not swallowed with which so many events came."""
         if self.opens_ms is not None and now < self.opens_ms:
             return False
-        if self.left and came <= self.left:
-            self.left -= came
-            return False
-        self.left = 0
-        return True
+        self.left = max(0, self.left - came)
+        return not self.left
