@@ -61,7 +61,7 @@ class StreamDecoder:
         self._lessons_told: set[str] = set()
 
     def take(self, messages: Sequence[Message]) -> tuple[list[Row], list[Bad]]:
-        """As `rows`, for messages that have just come: they are counted, and may be sampled."""
+        """The rows of messages that have just come, see `rows`. Counts the messages, and samples some."""
         found = self.rows(messages)
         self.received += len(messages)
         lessons = self.spec.lessons

@@ -37,7 +37,7 @@ class Matches:
         self.began_ms = now_ms
 
     def filter_by(self, where: Callable[[Event], bool]) -> None:
-        """Where matches are compared with each other, those that WHERE drops are dropped before."""
+        """Drop the matches that WHERE refuses before the pattern compares matches with each other."""
         pattern = self.pattern
         if not isinstance(pattern, Pattern) or not (self.plan.suppress or self.plan.discard):
             return
