@@ -250,7 +250,8 @@ class Commits:
             if self.problem is None:
                 log.error("journal.disk_full", extra={"note": "intake stops until there is room"})
             self.problem = (
-                "the disk has no room for the next segment of the journal: free some, or wait for uploads"
+                "the disk has no room for the next segment of the journal "
+                f"({self._config.segment_bytes / 1e6:g} MB): free some, or wait for uploads"
             )
         elif self.problem:
             log.info("journal.recovered")

@@ -139,9 +139,9 @@ class _Child:
             self._channel.flush()
             answer: Wanted | str = pickle.load(self._channel)
         except TimeoutError:
-            raise NotRead(f"the process that reads them took longer than {ANSWER_S_MAX} s") from None
+            raise NotRead(f"the reader of rule files took longer than {ANSWER_S_MAX} s") from None
         except (OSError, EOFError, pickle.UnpicklingError):
-            raise NotRead("the process that reads them ended") from None
+            raise NotRead("the reader of rule files ended") from None
         if isinstance(answer, str):
             raise NotRead(answer)
         return answer

@@ -353,6 +353,7 @@ class Connection:
             "mqtt.connected",
             extra={
                 "server": self.options.server,
+                "client": self.options.client_id,
                 "version": self.version,
                 "epoch": self.epoch,
                 "session": flags.session_present,

@@ -76,7 +76,7 @@ def test_child_that_ends_is_replaced_at_the_next_reading(rules: Path, reader: Ru
     reader.start()
     assert reader._child is not None
     os.kill(reader._child._pid, signal.SIGKILL)
-    with pytest.raises(NotRead, match="the process that reads them ended"):
+    with pytest.raises(NotRead, match="the reader of rule files ended"):
         reader.read()
     assert reader.read().rules.keys() == {"hot"}
 
