@@ -43,14 +43,16 @@ class Rows:
     def add(self, event: Event) -> None:
         """A row came."""
         self.events[event] = None
-        self.indexes.add(event)
+        for index in self.indexes.all:
+            index.add(event)
 
     def remove(self, event: Event) -> bool:
         """A row left; whether it was there."""
         if event not in self.events:
             return False
         del self.events[event]
-        self.indexes.remove(event)
+        for index in self.indexes.all:
+            index.remove(event)
         return True
 
 
