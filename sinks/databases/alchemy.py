@@ -20,15 +20,8 @@ MYSQL_OUTAGES = frozenset(
         *(1040, 1129, 1130, 1203, 1226),  # too many connections, a blocked host, a user's limits
         *(1042, 1043, 1158, 1159, 1160, 1161),  # the network
         *(1205, 1206, 1213),  # locks
-        *(
-            1053,
-            1077,
-            1317,
-            1927,
-            1969,
-            3024,
-            3168,
-        ),  # a shutdown, a killed connection, a statement's time limit
+        *(1053, 1077, 1317, 1927, 3168),  # a shutdown, a killed connection
+        *(1969, 3024),  # the time limit of a statement
         *(1290, 1792, 1836),  # a server that only reads
     )
 )

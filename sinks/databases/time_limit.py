@@ -46,18 +46,20 @@ class TimeLimit:
 
     def _watch(self) -> None:
         never = threading.Event()
-        while self._is_watched:
+        goes_on = True
+        while goes_on:
             never.wait(self._pause_s)
-            with self._changed:
-                self._look()
+            with self._changed:  # the next call starts a thread of its own once this one has decided to end
+                goes_on = self._is_watched = self._look()
 
-    def _look(self) -> None:
+    def _look(self) -> bool:
+        """Count a check of the call under way, or end it; whether to go on."""
         if self._looks is not None and self._looks < LOOKS:
             self._looks += 1
-            return
+            return True
         if self._looks is not None:
             self._end()
-        self._is_watched = False
+        return False
 
     def _end(self) -> None:
         with contextlib.suppress(Exception):  # a closed connection has no descriptor
