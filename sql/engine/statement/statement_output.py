@@ -11,7 +11,7 @@ from sql.algebra.output.limit_builder import LimitBuilder
 from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import WhenExpression
 from sql.algebra.output.row_order import Spreads, in_order, row_limit
-from sql.emission import Emission, Out, Update
+from sql.emission import Emission, Out, Update, joined
 from sql.engine.statement.into import TableFold
 from sql.engine.statement.statement_core import StatementCore
 from sql.engine.statement.statement_sources import Sources
@@ -128,7 +128,8 @@ class Output:
         before = len(out)
         for rows, is_ticked in self.limit.update(updates, now_ms):
             self.give(*rows, now_ms, is_ticked=is_ticked)
-        out[before:] = _joined(out[before:])
+        if len(out) > before + 1:
+            out[before:] = joined(out[before:])
         if self.limit.samples:
             for window in self.statement.windows:
                 window.end_step()
@@ -241,12 +242,3 @@ class Output:
         if self.limit is not None:
             self.limit.restore(snapshot["limit"])
         self.waits = snapshot["waits"]
-
-
-def _joined(outputs: list[Emission]) -> list[Emission]:
-    """The outputs of one step as one emission."""
-    if len(outputs) < 2:
-        return outputs
-    inserted = [row for output in outputs for row in output.inserted]
-    removed = [row for output in outputs for row in output.removed]
-    return [Emission(outputs[0].rule, outputs[0].at_ms, "rows", inserted, removed)]
