@@ -85,9 +85,6 @@ class StreamTable:
         for spec in specs:
             self._routers.setdefault(spec.connection, TopicRouter()).add(spec.topic, spec.name)
             self.decoders[spec.name] = StreamDecoder(spec)
-        self.lessons: dict[str, Lessons] = {
-            spec.name: spec.lessons for spec in specs if spec.lessons is not None
-        }
         self.unrouted = 0
         self._is_told = False
 
@@ -102,6 +99,12 @@ class StreamTable:
     def received(self) -> dict[str, int]:
         """The messages so far, by stream."""
         return {name: decoder.received for name, decoder in self.decoders.items()}
+
+    @property
+    def lessons(self) -> dict[str, Lessons]:
+        """The findings from payloads, by stream, of those whose payloads are sampled."""
+        found = ((name, decoder.spec.lessons) for name, decoder in self.decoders.items())
+        return {name: lessons for name, lessons in found if lessons is not None}
 
     def _note_unrouted(self, topic: str) -> None:
         """A subscription that has just been given up, or one that the broker kept of an earlier run, still

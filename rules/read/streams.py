@@ -100,7 +100,6 @@ def _stream_mapping(
         loaded.statement = statement
         _check_secrets(loaded)
         _note(loaded)
-        _note_defaults(loaded)
     except SqlError as error:
         reading.report.found += map(loaded.problem, error.problems)
         loaded.usable = False
@@ -130,7 +129,6 @@ def _stream_texts(reading: Reading, text: str, path: Path, name: str | None) -> 
         loaded = LoadedStream(statement.name, statement, path, span, reading)
         _check_secrets(loaded)
         _note(loaded)
-        _note_defaults(loaded)
         yield loaded
 
 
@@ -187,6 +185,7 @@ def _note(stream: LoadedStream) -> None:
         if worth is None or str(option.value).lower() == worth:
             note = Problem("R201", f"'{option.key}' has no effect: {reason}", option.span, severity="warning")
             stream.reading.report.found.append(stream.problem(note))
+    _note_defaults(stream)
 
 
 def _note_defaults(stream: LoadedStream) -> None:
