@@ -8,11 +8,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -20,6 +20,8 @@ import pytest
 
 from tests.support.ports import free_port, listens
 from tests.support.waiting import PATIENCE_S, wait_for
+
+Database = TypeVar("Database", "Postgres", "MariaDb")
 
 
 def _required(found: str | None, what: str) -> str:
@@ -125,14 +127,24 @@ def _postgres_folder() -> Path | None:
     return folders[-1] if folders else Path(found).parent if found else None
 
 
+def postgres() -> AbstractContextManager[Postgres]:
+    """A running PostgreSQL."""
+    return _running(Postgres, "psycopg")
+
+
+def mariadb() -> AbstractContextManager[MariaDb]:
+    """A running MariaDB."""
+    return _running(MariaDb, "pymysql")
+
+
 @contextmanager
-def postgres() -> Iterator[Postgres]:
-    """A running PostgreSQL that ends with the block; skips the test where something is missing."""
-    pytest.importorskip("psycopg")
+def _running(kind: Callable[[Path], Database], driver: str) -> Iterator[Database]:
+    """A server that ends with the block; skips the test where something is missing."""
+    pytest.importorskip(driver)
     pytest.importorskip("sqlalchemy")
     # Not below a folder of pytest: each start of another run closes that to the user of PostgreSQL.
-    with tempfile.TemporaryDirectory(prefix="penstock-postgres-") as folder:
-        server = Postgres(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="penstock-database-") as folder:
+        server = kind(Path(folder))
         try:
             yield server.start()
         finally:
@@ -198,19 +210,6 @@ class Postgres:
         )
         if check and done.returncode:
             pytest.fail(f"{program}: {done.stderr.decode(errors='replace')[-1000:]}")
-
-
-@contextmanager
-def mariadb() -> Iterator[MariaDb]:
-    """A running MariaDB that ends with the block; skips the test where something is missing."""
-    pytest.importorskip("pymysql")
-    pytest.importorskip("sqlalchemy")
-    with tempfile.TemporaryDirectory(prefix="penstock-mariadb-") as folder:
-        server = MariaDb(Path(folder))
-        try:
-            yield server.start()
-        finally:
-            server.stop()
 
 
 @dataclass

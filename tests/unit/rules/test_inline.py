@@ -34,7 +34,11 @@ FIRST = HEAD.count("\n") + 1
 
 
 def results(tests: str) -> list[TestResult]:
-    loaded = load_text(HEAD + tests, "f.yaml")
+    return results_of_file(HEAD + tests)
+
+
+def results_of_file(text: str) -> list[TestResult]:
+    loaded = load_text(text, "f.yaml")
     assert loaded.problems == [], render_all(loaded.problems)
     return run_tests(compile_rules(unite([loaded])))
 
@@ -209,9 +213,7 @@ tests:
     expect:
       - {at: 60s, rows: [{id: y}]}
 """
-    loaded = load_text(text, "f.yaml")
-    assert loaded.problems == [], render_all(loaded.problems)
-    (result,) = run_tests(compile_rules(unite([loaded])))
+    (result,) = results_of_file(text)
     assert render_all(result.failures) == ""
 
 
@@ -238,7 +240,5 @@ tests:
     expect:
       - {at: 10s, rows: [{paid: x}]}
 """
-    loaded = load_text(text, "f.yaml")
-    assert loaded.problems == [], render_all(loaded.problems)
-    (result,) = run_tests(compile_rules(unite([loaded])))
+    (result,) = results_of_file(text)
     assert render_all(result.failures) == ""
