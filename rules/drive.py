@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from rules.compiled import Compiled, CompiledRule, CompiledTable
 from sql import Emission, Engine, Plan
-from sql.plan.relation_plan import relations_of
+from sql.plan.relation_plan import relations_of, updated_by
 
 Arrival = tuple[int, str, dict[str, Any]]
 """The arrival time of an event (ms), its stream, and the event."""
@@ -130,16 +130,20 @@ def advance(engine: Engine, to_ms: int) -> Iterator[Emission]:
 
 
 def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: int) -> list[Plan]:
-    """Start a rule with the tables it reads, and the rules that write these; the plans of all of them."""
-    tables, rules = {*relations_of(rule.plan)} & compiled.tables.keys(), {rule.id}
-    while True:
-        near = {name for name, other in compiled.rules.items() if relations_of(other.plan) & tables}
-        reached = {
-            table for name in near for table in relations_of(compiled.rules[name].plan)
-        } & compiled.tables.keys()
-        if near <= rules and reached <= tables:
-            break
-        tables, rules = tables | reached, rules | near
+    """Start a rule with the tables it reads, the rules that write these, and those that change events of its
+    streams; the plans of all of them."""
+    near = {rule.id}
+    rules: set[str] = set()
+    while rules != near:
+        rules = near
+        found = [compiled.rules[name].plan for name in rules]
+        streams = {stream for plan in found for stream in plan.streams}
+        tables = {table for plan in found for table in relations_of(plan)} & compiled.tables.keys()
+        near = rules | {
+            name
+            for name, other in compiled.rules.items()
+            if relations_of(other.plan) & tables or updated_by(other.plan) in streams
+        }
     for name, table in compiled.tables.items():
         if name in tables:
             make_table(engine, name, table, now_ms)

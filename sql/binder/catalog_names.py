@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sql import syntax as ast
 from sql.binder.binding import Binding
@@ -10,6 +10,7 @@ from sql.binder.scope import Site
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.bound import Bound
+from sql.types import Type
 
 DECLARE = "declare it with CREATE STREAM or under streams:"
 
@@ -36,6 +37,17 @@ def unknown_column(
     problems.error("B201", message, span, did_you_mean(name, columns) or hint)
 
 
+def check_column(
+    binder: Binding, item: ast.Assignment, value: Bound, owner: str, columns: Mapping[str, Type]
+) -> None:
+    """Report a column that its owner lacks, or that cannot take the value."""
+    wanted = columns.get(item.name)
+    if wanted is None:
+        unknown_column(binder.problems, item.name, owner, columns, item.span)
+    else:
+        binder.expect(value, wanted, f"column '{item.name}' is {wanted.value}", item.span)
+
+
 def check_assigned(binder: Binding, item: ast.Assignment, value: Bound) -> None:
     """Report a variable that is unknown or constant, or that cannot take the value.
     With an index the value is an element's."""
@@ -48,4 +60,5 @@ def check_assigned(binder: Binding, item: ast.Assignment, value: Bound) -> None:
     if variable.constant:
         binder.problems.error("B208", f"variable '{item.name}' is constant", item.span)
     if item.index is None:
-        binder.expect(value, variable.type, f"variable '{item.name}'", item.span)
+        what = f"variable '{item.name}' is {variable.type.value}"
+        binder.expect(value, variable.type, what, item.span)

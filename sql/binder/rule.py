@@ -50,7 +50,7 @@ def plan_rule(
         extra = statements[1].span if len(statements) > 1 else Span(0, len(text))
         section = SECTIONS.get(type(first))
         hint = "write one rule for each statement" if section is None else f"declare it under {section}:"
-        what = "a rule is one statement: SELECT, or ON … with what it does"
+        what = "a rule is one statement: SELECT, UPDATE ISTREAM, or ON … with what it does"
         raise SqlError.of("B001", what, extra, hint, text=text)
     if context is not None and first.context not in (None, context):
         what = f"the statement names context '{first.context}', the rule '{context}'"

@@ -14,7 +14,7 @@ from sql.engine.start import start, starter
 from sql.errors import NOWHERE, SqlError
 from sql.plan.asks import ready_stream
 from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
-from sql.plan.logical import Plan
+from sql.plan.logical import Plan, UpdateStreamPlan
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
@@ -67,7 +67,7 @@ class Deployment:
             self._declare(env.name, query)
 
     def _declare(self, name: str, query: Running) -> None:
-        """Make known what a statement declares."""
+        """Make known what a statement declares, or changes before others."""
         acts = query.plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
             from sql.engine.relations.declaring import DeclaringStatement
@@ -80,6 +80,11 @@ class Deployment:
 
             assert isinstance(query, AskedStatement)
             self.catalog.asked[acts.name] = query.table
+        elif isinstance(acts, UpdateStreamPlan):
+            from sql.engine.relations.update_stream import UpdateStreamStatement
+
+            assert isinstance(query, UpdateStreamStatement)
+            self.dispatch.before.add(acts.trigger.stream, query.plan.priority, name, query.change)
 
     def host(
         self, name: str, query: Running, streams: Iterable[str], pattern_streams: Container[str] = ()
@@ -99,6 +104,8 @@ class Deployment:
             self.catalog.relations.pop(acts.name, None)
         if isinstance(acts, AskedDeclaration):
             self.catalog.asked.pop(acts.name, None)
+        if isinstance(acts, UpdateStreamPlan):
+            self.dispatch.before.remove(name)
         if (member := self.roster.members.get(name)) is not None:
             self._leave(name, member.host)
         if (host := self.roster.hosts.get(name)) is not None:
@@ -182,7 +189,9 @@ class Deployment:
 
 
 def streams_of(name: str, plan: Plan) -> tuple[str, ...]:
-    """The streams that the query of a plan reads."""
+    """The streams whose events the query of a plan takes; `update istream` has those before."""
+    if isinstance(plan.acts, UpdateStreamPlan):
+        return ()
     waits = plan.asks and plan.acts is not None
     return (*plan.streams, ready_stream(name)) if waits else plan.streams
 

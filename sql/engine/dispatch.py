@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission, Row, joined
 from sql.engine.boundary import Boundary
 from sql.engine.event_time.event_time_query import EventTime
@@ -23,8 +22,9 @@ from sql.rows import as_dict
 if TYPE_CHECKING:
     from sql.engine.context.lane import Lane
 
-Change = Callable[[Any], Any]
-"""The result of `update istream` for an event: the same one, another one, or None for one that is dropped."""
+Change = Callable[[Any, int, list[Emission]], Any]
+"""The result of `update istream` for an event at an instant: the same one, another one, or None for one that
+is dropped. What the statement emits is added to the list."""
 
 
 class EventChanges:
@@ -36,10 +36,6 @@ class EventChanges:
 
     def __contains__(self, stream: str) -> bool:
         return stream in self.by_stream
-
-    def names(self) -> set[str]:
-        """The statements that change events."""
-        return {name for changes in self.by_stream.values() for _, name, _ in changes}
 
     def add(self, stream: str, priority: int, name: str, change: Change) -> None:
         """A statement changes the events of a stream from now on."""
@@ -56,19 +52,15 @@ class EventChanges:
         self.by_stream = {stream: changes for stream, changes in left.items() if changes}
 
     def applied(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> Sequence[Any]:
-        """Events as they leave these changes, without those that are dropped. One that a statement cannot
-        change is its error, and goes on as it came."""
+        """Events as they leave these changes, without those that are dropped."""
         changes = self.by_stream.get(stream)
         if changes is None:
             return rows
         left = []
         for row in rows:
             changed = row
-            for _, name, change in changes:
-                try:
-                    changed = None if changed is None else change(changed)
-                except DATA_ERRORS as error:
-                    out.append(Emission(name, now_ms, "error", [dict(as_dict(changed))], (), str(error)))
+            for _, _, change in changes:
+                changed = None if changed is None else change(changed, now_ms, out)
             if changed is not None:
                 left.append(changed)
         return left

@@ -8,7 +8,6 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.event import Event
-from sql.binder.annotations import priority_of
 from sql.binder.binding import no_subquery
 from sql.binder.contexts.context_binder import bind_context
 from sql.binder.contexts.statement_checks import context_named
@@ -18,10 +17,10 @@ from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index, declare_expression
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS, FunctionSet, constant_value
+from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.engine.engine import Engine
-from sql.errors import DataError, Problems, SqlError, did_you_mean, line_and_column
+from sql.errors import DataError, Problems, SqlError
 from sql.functions.definition import Context
 from sql.language import parse
 from sql.plan.bound import Bound
@@ -79,47 +78,10 @@ def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope
     return bound
 
 
-def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
-    """The result of `update istream` for an event; with @Drop, NULL for those that match."""
-    stream = at.catalog.streams.get(statement.stream)
-    if stream is None:
-        raise SqlError.of("B202", f"unknown stream '{statement.stream}'", statement.span, text=at.text)
-    scope = [SourceScope(statement.alias or stream.name, stream.name, stream.columns)]
-    for item in statement.assignments:
-        if stream.columns is not None and item.name not in stream.columns:
-            hint = did_you_mean(item.name, stream.columns)
-            unknown = f"unknown column '{item.name}' in '{stream.name}'"
-            raise SqlError.of("B201", unknown, item.span, hint, text=at.text)
-    nodes = [item.value for item in statement.assignments] + ([statement.where] if statement.where else [])
-    bound = _bind(nodes, at.catalog, scope, at.text)
-    functions = _functions(at.catalog)
-    passes = functions.true(bound[-1]) if statement.where else None
-    setters = [
-        (item.name, functions.value(value)) for item, value in zip(statement.assignments, bound, strict=False)
-    ]
-    drops = any(note.name == "drop" for note in statement.annotations)
-
-    def change(row: dict[str, Any]) -> dict[str, Any] | None:
-        event = Event(row, 0, 0)
-        if passes is not None and not passes(event):
-            return row
-        return None if drops else {**row, **{name: value(event) for name, value in setters}}
-
-    def placed(row: dict[str, Any]) -> dict[str, Any] | None:
-        try:
-            return change(row)
-        except DATA_ERRORS as error:
-            line, column = line_and_column(at.text, statement.span.start)
-            raise DataError(f"{line}:{column}: update istream: {error}") from error
-
-    return placed
-
-
 def _free_name(engine: Engine) -> str:
     """A name for a statement that has none."""
-    taken = engine.queries.keys() | engine.dispatch.before.names()
-    names = (f"statement-{number}" for number in count(len(taken) + 1))
-    return next(name for name in names if name not in taken)
+    names = (f"statement-{number}" for number in count(len(engine.queries) + 1))
+    return next(name for name in names if name not in engine.queries)
 
 
 def _deploy(at: StatementStart, statement: ast.Statement) -> bool:
@@ -217,18 +179,11 @@ def _context(at: StatementStart, statement: ast.CreateContext) -> bool:
     return True
 
 
-def _update(at: StatementStart, statement: ast.UpdateStream) -> bool:
-    change, dispatch = _change_of(at, statement), at.engine.dispatch
-    dispatch.before.add(statement.stream, priority_of(statement), at.name, change)
-    return True
-
-
 DEPLOYMENTS: dict[type[ast.Statement], Callable[[StatementStart, Any], bool]] = {
     ast.CreateStream: _stream_of,
     ast.CreateVariable: _variable,
     ast.CreateExpression: _expression,
     ast.CreateContext: _context,
     ast.CreateIndex: _index,
-    ast.UpdateStream: _update,
 }
 """The function that starts each kind of statement."""

@@ -9,7 +9,17 @@ from sql.explain import words
 from sql.explain.tree_node import TreeNode
 from sql.plan.bound import Bound, Op
 from sql.plan.clauses import SourcePlan
-from sql.plan.logical import ActionPlan, BranchPlan, ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import (
+    ActionPlan,
+    Assignments,
+    BranchPlan,
+    ChoicePlan,
+    Plan,
+    SetPlan,
+    SplitPlan,
+    TriggerPlan,
+    UpdateStreamPlan,
+)
 
 KINDS = {"window": "named window", "table": "table"}
 
@@ -49,6 +59,12 @@ def acting(plan: Plan, trigger: TreeNode) -> TreeNode | None:
     if isinstance(acts, SetPlan):
         names = ", ".join(dict.fromkeys(name for name, *_ in acts.assignments))
         return TreeNode(f"set {names}", "at once", [trigger])
+    if isinstance(acts, UpdateStreamPlan):
+        does = "drop" if acts.drops else f"set {_columns(acts.assignments)}"
+        node = TreeNode(
+            f"update istream {acts.trigger.stream}: {does}", "before all other statements", [trigger]
+        )
+        return _where(node, acts.trigger.filter, plan.text)
     return None
 
 
@@ -59,7 +75,7 @@ def _triggered(acts: TriggerPlan, text: str, trigger: TreeNode) -> TreeNode:
     if only is not None and only.matched and only.condition is None and len(only.actions) == 1:
         (action,) = only.actions
         if action.kind in VERBS:
-            set_of = f" set {_columns(action)}" if action.kind == "update" else ""
+            set_of = f" set {_columns(action.assignments)}" if action.kind == "update" else ""
             node = TreeNode(f"{VERBS[action.kind]} {acts.relation}{alias}{set_of}", found, [trigger])
             return _where(node, acts.where, text)
     branches = [TreeNode(_branch(branch, text)) for branch in acts.branches]
@@ -78,10 +94,10 @@ def _branch(branch: BranchPlan, text: str) -> str:
 
 def _action(action: ActionPlan, text: str) -> str:
     into = "" if action.into is None else f" into {action.into}"
-    what = f" set {_columns(action)}" if action.kind == "update" else into
+    what = f" set {_columns(action.assignments)}" if action.kind == "update" else into
     where = "" if action.where is None else f" where {words.written(action.where, text)}"
     return f"{action.kind}{what}{where}"
 
 
-def _columns(action: ActionPlan) -> str:
-    return ", ".join(name for name, _ in action.assignments)
+def _columns(assignments: Assignments) -> str:
+    return ", ".join(name for name, _ in assignments)

@@ -131,6 +131,15 @@ class SplitPlan(Record):
     subqueries: tuple[SubqueryPlan, ...] = ()
 
 
+class UpdateStreamPlan(Record):
+    """`update istream`: events that pass the filter get new values, or are dropped, before another statement
+    reads them."""
+
+    trigger: SourcePlan
+    assignments: Assignments
+    drops: bool
+
+
 class ChoicePlan(Record):
     """A select over the current rows of relations: an on-select (`trigger` is source 0 of the plan), or on
     demand."""
@@ -142,8 +151,8 @@ class ChoicePlan(Record):
     delete: bool = False
 
 
-Acts = TriggerPlan | SplitPlan | ChoicePlan | SetPlan
-"""The actions of a triggered statement."""
+Acts = TriggerPlan | SplitPlan | ChoicePlan | SetPlan | UpdateStreamPlan
+"""The actions of a statement on events, or on relations and variables at events."""
 
 
 # --- statements ---------------------------------------------------------------------------------------------
@@ -207,7 +216,9 @@ class Plan(Record, dict=True):
     @property
     def trigger(self) -> SourcePlan | None:
         """The source whose events a statement acts on, of one that is no query."""
-        return self.acts.trigger if isinstance(self.acts, TriggerPlan | SplitPlan | SetPlan) else None
+        acts = self.acts
+        triggered = TriggerPlan | SplitPlan | SetPlan | UpdateStreamPlan
+        return acts.trigger if isinstance(acts, triggered) else None
 
     @property
     def drivers(self) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql.plan.declared import AskedDeclaration, IndexDeclaration, TableDeclaration, WindowDeclaration
-from sql.plan.logical import ChoicePlan, Plan, SplitPlan, TriggerPlan
+from sql.plan.logical import ChoicePlan, Plan, SplitPlan, TriggerPlan, UpdateStreamPlan
 from sql.record import Record
 
 
@@ -34,9 +34,14 @@ def written_by(plan: Plan) -> frozenset[str]:
     return changed_by(plan) if plan.insert_into is None else changed_by(plan) | {plan.insert_into}
 
 
+def updated_by(plan: Plan) -> str | None:
+    """The stream whose events a statement changes before others read them."""
+    return plan.acts.trigger.stream if isinstance(plan.acts, UpdateStreamPlan) else None
+
+
 def changed_by(plan: Plan) -> frozenset[str]:
-    """The relations that a statement changes, and the streams it inserts into, while it acts: the rows of
-    `insert into` follow later."""
+    """The relations that a statement changes, and the streams it inserts into or whose events it changes,
+    while it acts: the rows of `insert into` follow later."""
     found = set() if plan.into_table is None else {plan.into_table.table}
     acts = plan.acts
     if isinstance(acts, TriggerPlan):
@@ -44,6 +49,8 @@ def changed_by(plan: Plan) -> frozenset[str]:
         found |= {action.into for branch in acts.branches for action in branch.actions if action.into}
     elif isinstance(acts, SplitPlan):
         found |= {branch.into for branch in acts.branches if branch.into}
+    elif isinstance(acts, UpdateStreamPlan):
+        found |= {acts.trigger.stream}
     elif isinstance(acts, ChoicePlan) and acts.delete:
         found |= {plan.sources[1].stream}
     return frozenset(found)

@@ -11,7 +11,7 @@ from rules.drive import Arrival, drive, driven, in_runs
 from sql import Catalog, Emission, Engine, Plan, RuleOptions
 from sql.binder.rule import plan_relation
 from sql.plan.declared import Bounds
-from sql.plan.relation_plan import relations_of, written_by
+from sql.plan.relation_plan import relations_of, updated_by, written_by
 from sql.syntax import CreateTable, CreateWindow
 
 
@@ -38,8 +38,8 @@ class Tables:
         self._writers = {key: plan for key, plan in self._writers.items() if name not in relations_of(plan)}
 
     def keep(self, plan: Plan) -> bool:
-        """Let a statement write a table from now on; whether it is one that does."""
-        if not written_by(plan) & self._tables.keys():
+        """Let a statement write a table, or change a stream, from now on; whether it is one that does."""
+        if not written_by(plan) & self._tables.keys() and updated_by(plan) is None:
             return False
         self._writers[f"statement {len(self._writers)}"] = plan
         return True

@@ -17,19 +17,19 @@ from rules.drive import advance, deploy_with
 from sinks import Environment, MemoryBus, SinkSettings
 from sinks.memory_bus import Subscriber
 from sql import Emission, Engine
-from sql.plan.relation_plan import relations_of
+from sql.plan.relation_plan import relations_of, updated_by
 
 Rows = tuple[str, list[dict[str, Any]]]
 
 
 def with_feeders(compiled: Compiled, rule: CompiledRule) -> list[CompiledRule]:
-    """A rule behind those that feed the streams it reads, in the order of the files."""
+    """A rule behind those that feed the streams it reads, or change their events, in the files' order."""
     wanted, streams = {rule.id}, set(rule.plan.streams)
     while True:
         near = {
             other.id
             for other in compiled.rules.values()
-            if streams.intersection(targets(other, compiled.catalog))
+            if streams.intersection([*targets(other, compiled.catalog), updated_by(other.plan)])
         }
         if near <= wanted:
             return [other for name, other in compiled.rules.items() if name in wanted]

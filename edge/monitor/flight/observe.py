@@ -18,6 +18,7 @@ from edge.journal.record import Batch, Deployment, Removal, Timed
 from edge.monitor.flight.census import Census
 from edge.monitor.flight.rerun import Rerun
 from sql import Catalog, Emission
+from sql.engine.dispatch import Change
 from sql.errors import CorruptState, SqlError
 from sql.explain.probes import probes
 from sql.explain.tally import Tally
@@ -206,10 +207,10 @@ class Observer:
                 self._hooked.add(name)
                 engine.dispatch.before.add(name, 0, self._rule, self._counting(name))
 
-    def _counting(self, stream: str) -> Callable[[Any], Any]:
+    def _counting(self, stream: str) -> Change:
         """Counts rows of a stream that other rules feed, without changing them."""
 
-        def count(row: object) -> Any:
+        def count(row: object, *_: object) -> Any:
             shown, census = as_dict(row), self.seen.streams.get(stream)
             if census is not None:
                 census.row(shown, self._now_ms)

@@ -34,7 +34,8 @@ def row(binder: Binding, name: str, keys: tuple[ast.Expr, ...], place: Place, sp
         binder.problems.error("B541", message, span, hint)
         return Const(None)
     for key, value in zip(wanted, bound, strict=True):
-        binder.expect(value, table.declaration.columns[key], f"key '{key}' of table '{name}'", span)
+        wanted = table.declaration.columns[key]
+        binder.expect(value, wanted, f"key '{key}' of table '{name}' is {wanted.value}", span)
     binder.scope.tables.add(name)
     return TableRead(name, bound, type=Type.OBJECT, span=span)
 

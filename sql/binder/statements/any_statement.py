@@ -18,6 +18,7 @@ from sql.binder.select_binder import bind
 from sql.binder.statements.declarations import bind_table, bind_window
 from sql.binder.statements.ownership import check_ownership
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_choice
+from sql.binder.statements.update_stream_binder import bind_update_stream
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
 from sql.plan.clauses import SourcePlan
@@ -69,6 +70,10 @@ def _split(statement: ast.Split, site: Site) -> Plan:
 def _on_set(statement: ast.OnSet, site: Site) -> Plan:
     binder = TriggerBinder(statement.source, None, site, statement.context)
     return _triggered(statement, binder, binder.assign(statement.assignments))
+
+
+def _update_stream(statement: ast.UpdateStream, site: Site) -> Plan:
+    return _plan(statement, site, bind_update_stream(statement, site), (statement.stream,))
 
 
 def _window(statement: ast.CreateWindow, site: Site) -> Plan:
@@ -130,6 +135,7 @@ BINDERS: dict[type[ast.Statement], Bind] = {
     ast.OnMerge: _merge,
     ast.Split: _split,
     ast.OnSet: _on_set,
+    ast.UpdateStream: _update_stream,
     ast.CreateWindow: _window,
     ast.CreateTable: _table,
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sql import syntax as ast
-from sql.binder.catalog_names import check_assigned, unknown_column, unknown_relation
+from sql.binder.catalog_names import check_assigned, check_column, unknown_relation
 from sql.binder.items import SELECT, ItemBinder
 from sql.binder.place import Place
 from sql.binder.relations import lookups, relation_binder
@@ -217,12 +217,10 @@ class TriggerBinder:
         relation = relations[self.stream.name].declaration if self.stream.is_relation else None
         for item in assignments:
             value = self.binder.bind(item.value, ASSIGNED)
-            if item.name not in columns:
-                unknown_column(self.problems, item.name, self.stream.name, columns, item.span)
-            elif item.name in getattr(relation, "aggregates", {}):
+            if item.name in getattr(relation, "aggregates", {}):
                 self.problems.error("B550", f"column '{item.name}' is written by into table only", item.span)
             else:
-                self.binder.expect(value, columns[item.name], f"column '{item.name}'", item.span)
+                check_column(self.binder, item, value, self.stream.name, columns)
             out.append((item.name, value))
         return tuple(out)
 

@@ -17,14 +17,16 @@ from sql.engine.relations.declaring import (
 from sql.engine.relations.on_change import ActingCode, ActingStatement, SplitCode, SplitStatement
 from sql.engine.relations.on_select import select_code
 from sql.engine.relations.on_set import SetCode, SetStatement
+from sql.engine.relations.update_stream import UpdateStreamCode, UpdateStreamStatement
 from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
-from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan, UpdateStreamPlan
 
 ACTING: dict[type, Callable[[Plan, Environment], MakeInstance]] = {
     TriggerPlan: lambda plan, env: partial(ActingStatement, ActingCode(plan, env)),
     SplitPlan: lambda plan, env: partial(SplitStatement, SplitCode(plan, env)),
     ChoicePlan: select_code,
     SetPlan: lambda plan, env: partial(SetStatement, SetCode(plan, env)),
+    UpdateStreamPlan: lambda plan, env: partial(UpdateStreamStatement, UpdateStreamCode(plan, env)),
     WindowDeclaration: lambda plan, env: partial(WindowStatement, WindowCode(plan, env)),
     TableDeclaration: lambda plan, env: partial(TableStatement, TableCode(plan)),
     VariableDeclaration: lambda plan, env: partial(VariableStatement, plan),
