@@ -321,7 +321,8 @@ CODES: dict[str, CodeText] = {
         "a window in GROUP BY over a pattern", "put a window into FROM, or insert the matches into a stream"
     ),
     "B808": CodeText(
-        "a variable that the pattern does not have, or defined twice", "define each variable of PATTERN once"
+        "a variable that the pattern does not have, is defined twice, or is read where it has met no row",
+        "define each variable of PATTERN once, and read those before it",
     ),
     "B809": CodeText(
         "a construct that cannot be used in or beside match_recognize", "the hint names the right place"

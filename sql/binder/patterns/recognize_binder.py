@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import takewhile
+from collections.abc import Callable
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
@@ -37,11 +35,12 @@ class RecognizeBinder:
         self.problems = site.problems
         self.reads: set[str] | None = set()
         """The columns read of the source; None: whole rows."""
-        order = list(_variables(clause.pattern, repeated=False))
-        counts = Counter(name for name, _ in order)
-        self.lists = {
-            name: counts[name] > 1 or any(many for other, many in order if other == name) for name in counts
-        }
+        self.lists: dict[str, bool] = {}
+        """The variables from left to right, each with whether it is a list."""
+        _find_lists(clause.pattern, self.lists)
+        self.earlier: dict[str, set[str]] = {name: set() for name in self.lists}
+        """By variable those that come before it."""
+        _find_earlier(clause.pattern, set(), self.earlier)
         self.places = {name: place for place, name in enumerate(self.lists)}
         self.previous: list[int] = []
 
@@ -105,13 +104,28 @@ class RecognizeBinder:
                 self.problems.error(
                     "B808", f"'{item.variable}' is defined twice", item.span, "join them with AND"
                 )
-            else:
+            elif not self._reads_later(item):
                 found[item.variable] = self._condition(item)
         return found
 
+    def _reads_later(self, item: ast.Definition) -> bool:
+        """Report the variables in a condition that cannot have met a row before; whether there are some."""
+        earlier = self.earlier[item.variable] | {item.variable}
+        later = self.lists.keys() - earlier
+        nodes = [node for node in item.condition.walk() if isinstance(node, ast.Column)]
+        wrong = [node for node in nodes if (node.table or node.name) in later]
+        for node in wrong:
+            self.problems.error(
+                "B808",
+                f"'{node.table or node.name}' does not come before '{item.variable}' in the pattern",
+                node.span,
+                f"what can be read here: {', '.join(sorted(earlier))}",
+            )
+        return bool(wrong)
+
     def _condition(self, item: ast.Definition) -> Bound:
         """A condition: the variable itself is the row that is tested, and `prev` a row before it."""
-        earlier = self._left_of(item.variable)
+        earlier = self.earlier[item.variable] - {item.variable}
         scope = self._scope({name: self.lists[name] for name in earlier} | {item.variable: False}, own=False)
         place = self.places[item.variable]
         binder = _DefinitionBinder(scope, place, len(self.lists), self.previous)
@@ -119,17 +133,6 @@ class RecognizeBinder:
         self._note(scope)
         assert condition is not None
         return with_sources(condition, {place: OWN})
-
-    def _left_of(self, variable: str) -> set[str]:
-        """The variables bound before this one, or, in a permutation, perhaps before it."""
-        before = set(
-            takewhile(lambda name: name != variable, (n for n, _ in _variables(self.clause.pattern)))
-        )
-        for part in self.clause.pattern.walk():
-            if isinstance(part, ast.RowPermutation):
-                names = {name for name, _ in _variables(part)}
-                before |= names if variable in names else set()
-        return before - {variable}
 
     # --- measures -------------------------------------------------------------------------------------------
 
@@ -204,17 +207,48 @@ class _DefinitionBinder(ExpressionBinder):
         return with_sources(value, {self.variable: source})
 
 
-def _variables(pattern: ast.RowPattern, *, repeated: bool = False) -> Iterator[tuple[str, bool]]:
-    """The variables from left to right, each with whether it stands under a repetition."""
+def _find_lists(pattern: ast.Node, found: dict[str, bool], *, repeated: bool = False) -> None:
+    """Add the variables from left to right, each with whether it is a list: it stands under a repetition
+    without end, or several times in one sequence. What stands in alternatives counts once: of several rows
+    the last one stays."""
     if isinstance(pattern, ast.RowVariable):
-        yield pattern.name, repeated
+        found[pattern.name] = repeated or pattern.name in found
     elif isinstance(pattern, ast.RowTimes):
-        many = pattern.high is None or pattern.high > 1
-        yield from _variables(pattern.operand, repeated=repeated or many)
+        for _ in range(min(pattern.high or 1, 2)):
+            _find_lists(pattern.operand, found, repeated=repeated or pattern.high is None)
+    elif isinstance(pattern, ast.RowChoice | ast.RowPermutation):
+        apart = (
+            [pattern.parts]
+            if isinstance(pattern, ast.RowPermutation)
+            else [(part,) for part in pattern.parts]
+        )
+        for parts in apart:
+            alone: dict[str, bool] = {}
+            for one in parts:
+                _find_lists(one, alone, repeated=repeated)
+            for name, is_list in alone.items():
+                found[name] = is_list or found.get(name, False)
     else:
         for part in pattern.children():
-            assert isinstance(part, ast.RowPattern)
-            yield from _variables(part, repeated=repeated)
+            _find_lists(part, found, repeated=repeated)
+
+
+def _find_earlier(pattern: ast.Node, before: set[str], found: dict[str, set[str]]) -> None:
+    """Add to each variable of a pattern those that may have met a row: `before` the pattern, and in it."""
+    if isinstance(pattern, ast.RowVariable):
+        found[pattern.name] |= before
+        return
+    if isinstance(pattern, ast.RowTimes) and max(pattern.low, pattern.high or 0) > 1:
+        before = before | _names(pattern)
+    for part in pattern.children():
+        beside = _names(pattern) if isinstance(pattern, ast.RowPermutation) else set()
+        _find_earlier(part, before | beside, found)
+        if isinstance(pattern, ast.RowSequence):
+            before = before | _names(part)
+
+
+def _names(pattern: ast.Node) -> set[str]:
+    return {part.name for part in pattern.walk() if isinstance(part, ast.RowVariable)}
 
 
 def refuse_beside(problems: Problems, select: ast.Select, clause: ast.Recognize) -> None:
