@@ -130,9 +130,9 @@ class Queue(Policy):
     def is_blank(self) -> bool:
         return not self.events
 
-    def pack(self, item: object) -> Plain:
+    def pack(self, item: Any) -> Plain:
         """An event of the queue, or a value, as plain data."""
-        return item.seq if isinstance(item, Event) else pack_value(item)
+        return pack_value(item) if self.keeps_values else item.seq
 
     def unpack(self, packed: Plain, find: FindEvent) -> Any:
         """The event or value behind plain data of `pack`."""

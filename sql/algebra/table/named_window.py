@@ -116,7 +116,7 @@ class NamedWindow:
 
     def made(self, row: Mapping[str, Any], time_ms: int, seq: int = 0, extra: object = None) -> KeptRow:
         """A row of these values that is not in the window yet."""
-        found = self.row_class(None, time_ms, seq, extra)
+        found = self.row_class(time_ms=time_ms, seq=seq, extra=extra)
         found.put(row)
         return found
 

@@ -38,7 +38,7 @@ class TableRows:
 
     def made(self, row: Mapping[str, Any], now_ms: int) -> TableRow:
         """A row of these values that is not in the table yet."""
-        found = self.row_class(None, now_ms, 0)
+        found = self.row_class(time_ms=now_ms, seq=0)
         found.put(row)
         if self.makers:
             found.accumulators = tuple([make() for make in self.makers.values()])
