@@ -75,8 +75,9 @@ class SteadyTime:
         self.steps = 0
         self._on_step = on_step
         self._now: float | None = None
-        self._wall_ms = 0
         self._monotonic_ms = 0
+        self._ahead_ms = 0
+        """By how much the wall clock was ahead of the monotonic one."""
 
     def go_on_from(self, at_ms: int) -> None:
         """Continue from a time of an earlier run. A wall clock that is behind it counts as a step."""
@@ -88,19 +89,18 @@ class SteadyTime:
 
     def read(self, wall_ms: int, monotonic_ms: int) -> int:
         """The steady time for this pair of readings."""
-        before = self._now
+        before, ahead_ms = self._now, wall_ms - monotonic_ms
         if before is None:
             self._now = wall_ms
         else:
+            if not -STEP_MS < ahead_ms - self._ahead_ms < STEP_MS:
+                self._count(ahead_ms - self._ahead_ms)
             elapsed = monotonic_ms - self._monotonic_ms
-            difference = (wall_ms - self._wall_ms) - elapsed
-            if not -STEP_MS < difference < STEP_MS:
-                self._count(difference)
             if wall_ms >= before + elapsed:
                 self._now = wall_ms
             else:  # a clock that is not set yet is no goal to wait for
                 self._now = max(wall_ms, before + elapsed * (SLEW if wall_ms >= SANE_FROM_MS else 1))
-        self._wall_ms, self._monotonic_ms = wall_ms, monotonic_ms
+        self._ahead_ms, self._monotonic_ms = ahead_ms, monotonic_ms
         return int(self._now)
 
     def _count(self, by_ms: float) -> None:

@@ -80,9 +80,6 @@ class Deployed(Protocol):
     def on_alarm(self, now_ms: int) -> None:
         """Do what is due."""
 
-    def consult(self, now_ms: int) -> None:
-        """In each turn of the loop: take messages and answers, and send requests to stores."""
-
 
 class Gateway:
     """Owns engine, intake and sources. `turn` and everything it calls belong to one thread; `on_*` to any."""
@@ -108,6 +105,8 @@ class Gateway:
         """The longest time that a message may wait for others on its way in."""
         self.deployed: Deployed
         """What deploys rules into this gateway; set before the loop begins."""
+        self.consult: Callable[[int], None] | None = None
+        """Called in each turn: it exchanges requests and answers with stores. None: there are none."""
         engine.catalog.requests = []
         self.commits: Commits | None = None
         self.chained: deque[ChainedRows] = deque()
@@ -149,31 +148,34 @@ class Gateway:
         alarm_ms = self.deployed.alarm_ms
         if alarm_ms is not None and alarm_ms <= now_ms:
             self.deployed.on_alarm(now_ms)
-        self._fire(now_ms)
-        self._is_blocked = self.outbox.is_full() and not self.sources.closing
+        deadline_ms = self.engine.next_deadline_ms()
+        if deadline_ms is not None and deadline_ms <= now_ms:
+            self._fire(now_ms)
+        self._is_blocked = bool(self.outbox.behind) and self.outbox.is_full() and not self.sources.closing
         ended_ms = began_ms if self._is_blocked else self._push_backlog(now_ms, began_ms)
         if self._taken_ms == began_ms and ended_ms == began_ms + 1:
             self._taken_ms = ended_ms  # it took less than that: clocks count whole milliseconds
-        self.deployed.consult(now_ms)
-        commit_in_ms = self._see_to_commits()
+        if self.consult is not None:
+            self.consult(now_ms)
+        commit_in_ms = self._see_to_commits(ended_ms)
         self._brake()
         return self._sleep_ms(commit_in_ms)
 
-    def _see_to_commits(self) -> int | None:
-        """Acknowledge and commit what is due; the time until more is."""
+    def _see_to_commits(self, now_ms: int) -> int | None:
+        """Acknowledge and commit what is due at `now_ms`, on the monotonic clock; the time until more is."""
         commits = self.commits
         if commits is None:
             return None
-        due_in_ms = commits.due_in_ms()
+        due_in_ms = commits.due_in_ms(now_ms)
         if due_in_ms != 0 and not commits.background.is_busy:
             return due_in_ms
         if commits.acknowledgements.is_window_full:  # what comes next is taken at once
             self._taken_ms = self.clock.monotonic_ms() - self.latency_ms
         commits.settle()
-        due_in_ms = commits.due_in_ms()
+        due_in_ms = commits.due_in_ms(self.clock.monotonic_ms())
         if due_in_ms == 0:
             self.commit()
-            due_in_ms = commits.due_in_ms()
+            due_in_ms = commits.due_in_ms(self.clock.monotonic_ms())
         return due_in_ms
 
     def set_latency(self, of_streams: Iterable[int | None]) -> None:
@@ -297,10 +299,7 @@ class Gateway:
         self.refusals.chain(reason, stream, dropped, rows[:1], now_ms)
 
     def _fire(self, now_ms: int) -> None:
-        """Record and fire the timers that are due."""
-        deadline_ms = self.engine.next_deadline_ms()
-        if deadline_ms is None or deadline_ms > now_ms:
-            return
+        """Record that timers are due, and fire them."""
         if self.commits is not None:
             self.commits.append(Tick(now_ms))
         self.tick(now_ms)
@@ -327,7 +326,7 @@ class Gateway:
         must_pause = (
             self.backlog.bytes >= share * limits.intake_bytes_max
             or unacknowledged >= share * limits.unacknowledged_max
-            or self.outbox.is_full()
+            or (self.outbox.behind and self.outbox.is_full())
             or (commits is not None and commits.problem is not None)
         )
         if must_pause == sources.paused:
@@ -353,6 +352,6 @@ class Gateway:
             )
         if self.deployed.alarm_ms is not None:
             waits.append(max(0, self.deployed.alarm_ms - self.clock.now_ms()))
-        if self.outbox.rows_waiting():
+        if self.outbox.behind and self.outbox.rows_waiting():
             waits.append(SLOW_SINK_RETRY_MS)
         return min(waits, default=None)

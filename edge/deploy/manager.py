@@ -204,11 +204,6 @@ class Manager:
         if self._wake_ms is not None and self._wake_ms <= now_ms and self._wanted is not None:
             self.reload(self._wanted)
 
-    def consult(self, now_ms: int) -> None:
-        """In each turn of the loop, see `StreamSources.consult`."""
-        if self.sources is not None:
-            self.sources.consult(self._gateway, now_ms)
-
     def restore(
         self, wanted: Wanted, saved: Mapping[str, Any], left: Mapping[str, CompiledRule], now_ms: int
     ) -> None:

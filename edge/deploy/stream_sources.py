@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from functools import partial
 
 from edge.deploy.feeds import Feeds, SourceFeed
 from edge.deploy.lookup_stores import Stores
@@ -54,8 +55,9 @@ class StreamSources:
         self._begin_late(gateway)
         if self.stores is not None:
             self.stores.apply(wanted.stores, gateway)
+        gateway.consult = partial(self._consult, gateway) if wanted.stores or self._late else None
 
-    def consult(self, gateway: Gateway, now_ms: int) -> None:
+    def _consult(self, gateway: Gateway, now_ms: int) -> None:
         """In each turn of the loop: begin what waits for tables; take answers of stores, send requests."""
         if self._late:
             self._begin_late(gateway)

@@ -49,14 +49,11 @@ class MessageKeys:
 
     def __init__(self) -> None:
         self.recognised = 0
+        self.are_used = False
+        """True if a stream names a key."""
         self._streams: dict[str, StreamKeys] = {}
         self._fields: dict[str, str] = {}
         self._restored: dict[str, tuple[str, list[Any]]] = {}
-
-    @property
-    def are_used(self) -> bool:
-        """True if a stream names a key."""
-        return bool(self._streams)
 
     def follow(self, fields: Mapping[str, str]) -> None:
         """These streams have a key from now on; what was known of others is forgotten, as
@@ -66,6 +63,7 @@ class MessageKeys:
         }
         self._streams = {name: known.get(name) or self._made(name, field) for name, field in fields.items()}
         self._fields = dict(fields)
+        self.are_used = bool(fields)
 
     def _made(self, name: str, field: str) -> StreamKeys:
         restored_field, seen = self._restored.pop(name, ("", []))

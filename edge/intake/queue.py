@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from itertools import repeat
 from typing import Generic, TypeVar
 
 from edge.base.poller import Poller
@@ -66,7 +67,8 @@ class Intake(Generic[Item]):
     def take_items(self) -> list[Item]:
         """All waiting items at once: batches are as large as the traffic makes them, never
         waited for."""
-        return [self.items.popleft() for _ in range(len(self.items))]
+        items = self.items
+        return [*map(deque.popleft, repeat(items, len(items)))]
 
     def take_calls(self) -> list[Callable[[], None]]:
         """The functions that other threads have handed over for the loop to call."""

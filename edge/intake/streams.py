@@ -8,7 +8,7 @@ as a whole; it is used by the gateway loop only. A message whose stream needs me
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -75,7 +75,7 @@ class StreamTable:
         named = Counter((groups or {}).get(spec.name) for spec in specs)
         self._groups = {name: group for name, group in (groups or {}).items() if named[group] > 1}
         self._lanes = lanes(specs, self._groups)
-        self._routers = {MAIN: TopicRouter()}
+        self._routers: defaultdict[str, TopicRouter] = defaultdict(TopicRouter)
         """The streams by the topics of each connection."""
         self.decoders: dict[str, StreamDecoder] = {}
         """By stream."""
@@ -83,7 +83,7 @@ class StreamTable:
         """The rule and the table of each spec that is for one rule only."""
         self._connections = {spec.name: spec.connection for spec in specs}
         for spec in specs:
-            self._routers.setdefault(spec.connection, TopicRouter()).add(spec.topic, spec.name)
+            self._routers[spec.connection].add(spec.topic, spec.name)
             self.decoders[spec.name] = StreamDecoder(spec)
         self.unrouted = 0
         self._is_told = False
@@ -120,7 +120,7 @@ class StreamTable:
 
     def router(self, connection: str) -> TopicRouter:
         """The streams by the topics of a connection."""
-        return self._routers.get(connection) or TopicRouter()
+        return self._routers[connection]
 
     def groups_of(self, topic: str, connection: str = MAIN) -> list[tuple[str, str]]:
         """The streams of a topic whose events must keep their order with those of
@@ -191,7 +191,7 @@ class StreamTable:
 
     def _by_stream(self, messages: Sequence[Message], connection: str) -> Mapping[str, Sequence[Message]]:
         """The messages by the streams that read them."""
-        match = self.router(connection).match
+        match = self._routers[connection].match
         topics = set(map(_topic, messages))
         different = set(map(match, topics))
         if len(different) == 1 and (streams := different.pop()):

@@ -147,11 +147,11 @@ class Commits:
         if self._changed_ms is None:
             self._changed_ms = self._clock.monotonic_ms()
 
-    def due_in_ms(self) -> int | None:
-        """The time until `make` should be called; None when there is nothing to do."""
+    def due_in_ms(self, now_ms: int) -> int | None:
+        """The time from `now_ms`, on the monotonic clock, until `make` should be called; None when there is
+        nothing to do."""
         if self.background.is_busy:  # its end wakes the loop
             return 0 if self.background.is_done else None
-        now_ms = self._clock.monotonic_ms()
         config = self._config
         due = []
         if self.acknowledgements.messages:
@@ -177,7 +177,7 @@ class Commits:
         if self.background.is_busy:
             if not self._went_on(wait=force):
                 return False
-            if not force and self.due_in_ms() != 0:
+            if not force and self.due_in_ms(self._clock.monotonic_ms()) != 0:
                 return True
         self._began_ms = self._clock.monotonic_ms()
         if self._is_covered and self.snapshots.poll():

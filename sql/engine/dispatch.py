@@ -12,7 +12,7 @@ from sql.catalog.streams import Catalog
 from sql.emission import Emission, Row, joined
 from sql.engine.boundary import Boundary
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.interplay import meet
+from sql.engine.filter_index import FilterIndex
 from sql.engine.roster import Roster
 from sql.engine.steps import Consumer, Steps
 from sql.engine.timers import Timers
@@ -122,23 +122,12 @@ class Dispatch:
         readers = (self.roster.queries[name] for name in self.roster.readers_of(stream))
         return all(isinstance(query, EventTime) and query.stage.is_stamped(stream, rows) for query in readers)
 
-    def order_matters(self, stream: str) -> bool:
-        """True if the stream's rules can see each other's effects, so that each event must be
-        done before the next."""
-        found = self.roster.ordered.get(stream)
-        if found is None:
-            readers = self.roster.readers_of(stream)
-            in_context = any(map(self.roster.is_in_context, readers))
-            found = in_context or meet([self.roster.queries[name].plan for name in readers], self.catalog)
-            self.roster.ordered[stream] = found
-        return found
-
     # --- to the queries -------------------------------------------------------------------------------------
 
-    def give_all(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+    def give_all(self, index: FilterIndex, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for the rules of their stream that can match them."""
         collect = self.steps.collect if self.roster.moves_rows else None
-        return self.boundary.feed(self.roster.index(stream), stream, rows, now_ms, collect)
+        return self.boundary.feed(index, stream, rows, now_ms, collect)
 
     def give_lane(self, lane: Lane, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for a context and its statements."""

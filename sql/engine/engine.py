@@ -103,12 +103,12 @@ class Engine:
         lane = self.roster.lane(stream) if self.catalog.contexts else None
         if lane is not None:
             out += dispatch.give_lane(lane, rows, now_ms)
-        elif not dispatch.order_matters(stream):
-            out += dispatch.give_all(stream, rows, now_ms)
+        elif not (index := self.roster.index(stream)).order_matters:
+            out += dispatch.give_all(index, stream, rows, now_ms)
         else:
             for row in rows:
                 dispatch.note_arrival(stream, row, now_ms)
-                posted = dispatch.give_all(stream, [row], now_ms)
+                posted = dispatch.give_all(self.roster.index(stream), stream, [row], now_ms)
                 dispatch.join_posts(posted)
                 out += steps.finish(posted, now_ms)
             return Emissions(out)

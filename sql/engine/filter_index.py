@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -223,7 +224,16 @@ def _values(rows: Sequence[Any], column: str, shape: Shape) -> list[Any]:
 class FilterIndex:
     """All rules of one stream, in order of deployment."""
 
-    def __init__(self, rules: Iterable[Running], parties: Sequence[Party[Any, Any]] = ()) -> None:
+    def __init__(
+        self,
+        rules: Iterable[Running],
+        parties: Sequence[Party[Any, Any]] = (),
+        *,
+        order_matters: bool = False,
+    ) -> None:
+        """`order_matters`: the rules can see each other's effects, so that each event
+        must be done before the next."""
+        self.order_matters = order_matters
         self.total = 0
         """Events routed since the last reconciling."""
         self.columns: dict[tuple[str, str, Shape], ColumnIndex] = {}
@@ -269,7 +279,7 @@ class FilterIndex:
         """
         self.total += len(rows)
         if not self.columns:
-            return [(entry, rows, at) for entry in self.always]
+            return zip(self.always, repeat(rows), repeat(at), strict=False)
         touched = list(self.always)
         for column in self.columns.values():
             touched += column.route(rows, at, out)

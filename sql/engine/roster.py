@@ -10,6 +10,7 @@ from sql.catalog.streams import Catalog
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.event_time.shared_stage import StageParty
 from sql.engine.filter_index import FilterIndex
+from sql.engine.interplay import meet
 from sql.engine.query import Running
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.shared_groups import GroupParty
@@ -50,8 +51,6 @@ class Roster:
         has acted on the event."""
         self.indexes: dict[str, FilterIndex] = {}
         """By stream, made when events come and gone when rules change."""
-        self.ordered: dict[str, bool] = {}
-        """By stream, whether its events must be done one by one; gone when rules change."""
         self.lanes: dict[str, Lane | None] = {}
         """By stream, made at the first event after rules have changed."""
         self._moves_rows: bool | None = None
@@ -152,7 +151,10 @@ class Roster:
             rules, defect = [self.queries[name] for name in self.readers_of(stream)], self.on_defect
             groups = parties(rules, SampledQuery, GroupParty, defect)
             stages = parties(rules, EventTime, StageParty, defect)
-            index = self.indexes[stream] = FilterIndex(rules, [*groups, *stages])
+            in_context = any(map(self.is_in_context, self.readers_of(stream)))
+            order_matters = in_context or meet([rule.plan for rule in rules], self.catalog)
+            index = FilterIndex(rules, [*groups, *stages], order_matters=order_matters)
+            self.indexes[stream] = index
         return index
 
     def lane(self, stream: str) -> Lane | None:
@@ -186,7 +188,6 @@ class Roster:
         """Derive again what follows from the queries."""
         self.reconcile()
         self.indexes.clear()
-        self.ordered.clear()
         self.lanes.clear()
         self._moves_rows = None
 

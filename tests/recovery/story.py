@@ -142,7 +142,7 @@ class Teller:
 
     def _crash(self, *, early: bool) -> None:
         if early:
-            self.world.commits.due_in_ms = lambda: None  # type: ignore[method-assign]
+            self.world.commits.due_in_ms = lambda now_ms: None  # type: ignore[method-assign]
             self.world.gateway.turn()
         else:
             self._commit()

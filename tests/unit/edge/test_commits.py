@@ -147,12 +147,12 @@ def test_a_slow_disk_does_not_hold_the_loop(loop: Loop) -> None:
     loop.take(2)
     assert loop.commits.make(), "the loop would stand still here"
     loop.take(2)  # messages go on to be taken in
-    assert loop.commits.due_in_ms() is None, "the end of the commit wakes the loop"
+    assert loop.commits.due_in_ms(loop.clock.monotonic_ms()) is None, "the end of the commit wakes the loop"
     assert loop.acknowledged == []
     assert loop.commits.acknowledgements.messages == 4
     loop.disk.may_sync.set()
     assert loop.woken.wait(PATIENCE_S)
-    assert loop.commits.due_in_ms() == 0
+    assert loop.commits.due_in_ms(loop.clock.monotonic_ms()) == 0
     assert loop.commits.make()
     assert set(loop.acknowledged) >= {0, 1}
     assert loop.commits.make(force=True)
@@ -204,7 +204,7 @@ def test_a_commit_that_fails_on_the_thread_acknowledges_nothing_and_is_made_agai
     assert "No space left" in loop.commits.problem
     assert loop.acknowledged == []
     assert loop.commits.acknowledgements.messages == 3
-    assert loop.commits.due_in_ms() == 1_000
+    assert loop.commits.due_in_ms(loop.clock.monotonic_ms()) == 1_000
     loop.disk.fails = False
     loop.clock.move(1_000)
     loop.commits.make()
@@ -252,9 +252,9 @@ def test_a_sync_is_slow_if_results_may_not_wait_as_long(loop: Loop) -> None:
 def test_a_line_is_quiet_after_the_latency_that_holds_now(tmp_path: Path) -> None:
     loop = Loop(tmp_path, sync_interval_ms=50)
     loop.take(1)
-    assert loop.commits.due_in_ms() == 2
+    assert loop.commits.due_in_ms(loop.clock.monotonic_ms()) == 2
     loop.commits.latency_ms = 20
-    assert loop.commits.due_in_ms() == 22
+    assert loop.commits.due_in_ms(loop.clock.monotonic_ms()) == 22
     loop.commits.close()
 
 

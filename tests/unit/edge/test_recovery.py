@@ -91,7 +91,7 @@ def run(folder: Path, seed: int, crashes: float, **journal: Any) -> list[tuple[s
             gap_ms = dice.choice((0, 0, 10, 900, 4_000))
             if deaths.random() < crashes:  # taken in, perhaps processed, not committed
                 if deaths.random() < 0.5:
-                    world.commits.due_in_ms = lambda: None  # type: ignore[method-assign]
+                    world.commits.due_in_ms = lambda now_ms: None  # type: ignore[method-assign]
                     world.gateway.turn()
                 world.crash()
                 broker.again()
