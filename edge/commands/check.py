@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_paths(parser)
     parser.add_argument(
-        "--sample",
+        "--recorded",
         action="append",
         default=[],
         metavar="STREAM=DATA",
@@ -53,7 +53,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from rules.lint.check import lint
     from rules.problems import in_order
 
-    samples = recorded.samples(arguments.sample)
+    samples = recorded.samples(arguments.recorded)
     _check_streams(samples, compiled.catalog)
     problems = in_order(
         [*problems, *lint(compiled, samples), *_beyond_configuration(compiled, arguments.config)]
@@ -74,13 +74,13 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _check_streams(samples: Iterable[str], catalog: Catalog) -> None:
-    """Raises UsageError for the sample of a stream that no file declares."""
+    """Raises UsageError for recorded events of a stream that no file declares."""
     from sql.errors import did_you_mean
 
     for name in samples:
         if name not in catalog.streams:
             hint = did_you_mean(name, catalog.streams) or f"there are {', '.join(catalog.streams) or 'none'}"
-            raise UsageError(f"--sample: no file declares the stream '{name}'; {hint}")
+            raise UsageError(f"--recorded: no file declares the stream '{name}'; {hint}")
 
 
 def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[FileProblem]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from edge.clock import SystemClock
 from edge.commands.shared import rule_arguments
-from edge.commands.shared.argument_types import seconds
+from edge.commands.shared.argument_types import duration
 
 if TYPE_CHECKING:
     from rules.problems import FileProblem
@@ -45,11 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rules", type=Path, metavar="DIR", help="rules whose topics are looked at; default: all topics"
     )
     parser.add_argument(
-        "--seconds",
-        type=seconds,
-        default=3.0,
-        metavar="S",
-        help="how long to wait for messages (default 3; 0: the broker is not visited)",
+        "--for",
+        dest="for_ms",
+        type=duration,
+        default=3_000,
+        metavar="TIME",
+        help="how long to wait for messages (default 3s; 0: the broker is not visited)",
     )
 
 
@@ -75,8 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.rules is not None:
         compiled, problems = rule_arguments.compile_files([arguments.rules], config.gateway.zone)
         findings += _problems(arguments.rules, problems)
-    if arguments.seconds > 0:
-        findings += look(config, compiled, arguments.seconds)
+    if arguments.for_ms > 0:
+        findings += look(config, compiled, arguments.for_ms / 1_000)
     for level, text in findings:
         print(f"{level:8} {text}")
     return 1 if any(level == "error" for level, _ in findings) else 0

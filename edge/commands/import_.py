@@ -1,4 +1,4 @@
-"""`penstock import ekuiper EXPORT.json --out DIR`: rule files from an export of eKuiper's
+"""`penstock import ekuiper EXPORT.json --output DIR`: rule files from an export of eKuiper's
 rulesets or all of its data.
 
 An export is JSON whose streams, tables and rules are texts by name. Streams and tables become `streams.yaml`,
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("system", choices=["ekuiper"], help="where the export comes from")
     parser.add_argument("file", type=Path, metavar="EXPORT.json", help="a ruleset, or a full export")
     parser.add_argument(
-        "--out", type=Path, default=Path("rules"), metavar="DIR", help="folder to write (default rules)"
+        "--output", type=Path, default=Path("rules"), metavar="DIR", help="folder to write (default rules)"
     )
     parser.add_argument("--force", action="store_true", help="write over files that are there")
     rule_arguments.add_zone(parser)
@@ -51,16 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
     files = dict(_files(export))
     if not files:
         raise UsageError(f"{arguments.file}: no streams, tables or rules in it")
-    there = sorted(name for name in files if (arguments.out / name).exists())
+    there = sorted(name for name in files if (arguments.output / name).exists())
     if there and not arguments.force:
-        raise UsageError(f"{arguments.out} has {', '.join(there)} already; choose another --out, or --force")
-    arguments.out.mkdir(parents=True, exist_ok=True)
+        raise UsageError(
+            f"{arguments.output} has {', '.join(there)} already; choose another --out, or --force"
+        )
+    arguments.output.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        (arguments.out / name).write_text(text, "utf-8")
-    print(f"{arguments.out}: {len(files)} file{'' if len(files) == 1 else 's'} written")
+        (arguments.output / name).write_text(text, "utf-8")
+    print(f"{arguments.output}: {len(files)} file{'' if len(files) == 1 else 's'} written")
     for line in _left_out(export):
         print(f"not imported: {line}")
-    return _checked([arguments.out / name for name in files], arguments.zone, len(_part(export, "rules")))
+    return _checked([arguments.output / name for name in files], arguments.zone, len(_part(export, "rules")))
 
 
 def _read(path: Path) -> Mapping[str, Any]:

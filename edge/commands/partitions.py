@@ -10,12 +10,13 @@ from urllib.parse import quote
 
 from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments
+from edge.commands.shared.argument_types import add_format
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     gateway_arguments.add_gateway(parser)
     parser.add_argument("context", nargs="?", metavar="CONTEXT", help="one context; default: all of them")
-    parser.add_argument("--json", action="store_true", help="print JSON, a line for each partition")
+    add_format(parser, "a line for each partition")
     parser.add_argument(
         "--only",
         metavar="JSON",
@@ -34,12 +35,12 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"no rule runs in a context '{arguments.context}'; contexts in use: {known}")
         contexts = {arguments.context: contexts[arguments.context]}
     for name, context in contexts.items():
-        if arguments.json:
+        if arguments.format == "json":
             for partition in context["partitions"]:
                 print(json.dumps({"context": name, **partition}))
         else:
             print("\n".join(render(name, context)))
-    if not contexts and not arguments.json:
+    if not contexts and arguments.format == "text":
         print("no rule runs in a context")
     return 0
 
@@ -53,7 +54,10 @@ def _print_chosen(arguments: argparse.Namespace) -> int:
         raise UsageError(text.strip())
     for line in text.splitlines():
         found = json.loads(line)
-        print(json.dumps({"context": arguments.context, **found}) if arguments.json else _line(found))
+        if arguments.format == "json":
+            print(json.dumps({"context": arguments.context, **found}))
+        else:
+            print(_line(found))
     return 0
 
 

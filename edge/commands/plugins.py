@@ -7,9 +7,11 @@ import json
 
 from msgspec.structs import asdict
 
+from edge.commands.shared.argument_types import add_format
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_format(parser, "an object a line")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -17,12 +19,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     plugins = load_plugins()
     for plugin in plugins:
-        if arguments.json:
+        if arguments.format == "json":
             print(json.dumps(asdict(plugin)))
         else:
             state = plugin.error or ", ".join(plugin.adds) or "adds nothing"
             print(f"{plugin.kind:<11} {plugin.name:<20} {plugin.distribution} {plugin.version}: {state}")
-    if not plugins and not arguments.json:
+    if not plugins and arguments.format == "text":
         groups = ", ".join(f"penstock.{kind}" for kind in KINDS)
         print(f"no plug-ins; a package adds one with an entry point of {groups}")
     return 1 if any(plugin.error for plugin in plugins) else 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments, recorded, rule_arguments
-from edge.commands.shared.argument_types import seconds
+from edge.commands.shared.argument_types import duration
 
 if TYPE_CHECKING:
     from edge.commands.prompt.session import Prompt
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="*", type=Path, metavar="FILE|DIR", help="rule files whose streams are known"
     )
     parser.add_argument(
-        "--data",
+        "--recorded",
         action="append",
         default=[],
         metavar="STREAM=DATA",
@@ -43,9 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--broker", metavar="URL", help="MQTT broker of live streams")
     parser.add_argument(
-        "--seconds",
-        type=seconds,
-        metavar="N",
+        "--for",
+        dest="for_ms",
+        type=duration,
+        metavar="TIME",
         help="how long a query of live streams runs; default: until it is interrupted",
     )
     parser.add_argument("--execute", metavar="TEXT", help="run these statements instead of asking for some")
@@ -56,12 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_gateway(parser: argparse.ArgumentParser) -> None:
     """Questions to a running gateway."""
     parser.add_argument(
-        "--gateway",
-        nargs="?",
-        const="",
-        metavar="HOST:PORT",
-        help="ask the tables of a running gateway (default: that of the configuration, "
-        f"{gateway_arguments.DEFAULT_ADDRESS})",
+        "--gateway", action="store_true", help="ask the tables of a running gateway, not data or streams"
     )
     parser.add_argument(
         "--parameters",
@@ -76,26 +72,36 @@ def _add_gateway(parser: argparse.ArgumentParser) -> None:
             'with --gateway: which partitions of tables in contexts are meant, as \'{"keys": [["pump-1"]]}\''
         ),
     )
-    parser.add_argument(
-        "--token-dir",
-        type=Path,
-        metavar="DIR",
-        help="the gateway's data directory, where its token is (default: that of the configuration, "
-        f"{gateway_arguments.DEFAULT_DATA})",
-    )
-    gateway_arguments.add_config(parser)
+    gateway_arguments.add_gateway(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.gateway is not None:
-        return _ask_gateway(arguments)
-    return _ask_data(arguments)
+    _check_together(arguments)
+    return _ask_gateway(arguments) if arguments.gateway else _ask_data(arguments)
+
+
+def _check_together(arguments: argparse.Namespace) -> None:
+    """Raises `UsageError` for arguments that have no effect beside the others."""
+    of_gateway = {"--address": arguments.address, "--data": arguments.data, "--only": arguments.only}
+    of_events = {
+        "FILE|DIR": arguments.paths,
+        "--recorded": arguments.recorded,
+        "--time-column": arguments.time_column,
+        "--broker": arguments.broker,
+        "--for": arguments.for_ms,
+    }
+    idle = [name for name, given in (of_events if arguments.gateway else of_gateway).items() if given]
+    if idle and arguments.gateway:
+        raise UsageError(f"{idle[0]} is about events here; --gateway asks the tables of a running gateway")
+    if idle:
+        hint = ", and --recorded STREAM=DATA names recorded events" if idle[0] == "--data" else ""
+        raise UsageError(f"{idle[0]} is about a running gateway: add --gateway{hint}")
 
 
 def _ask_gateway(arguments: argparse.Namespace) -> int:
     from edge.commands.prompt.gateway import GatewaySession
 
-    client = gateway_arguments.find(arguments.config, arguments.gateway, arguments.token_dir)
+    client = gateway_arguments.client(arguments)
     session = GatewaySession(client.get, arguments.parameters, arguments.only)
     if arguments.execute is not None:
         return 0 if _answered(session, arguments.execute) else 1
@@ -110,7 +116,7 @@ def _ask_data(arguments: argparse.Namespace) -> int:
 
     compiled = _compiled(arguments)
     catalog = Catalog() if compiled is None else compiled.catalog.copied()
-    files = [*map(recorded.stream_and_file, arguments.data)]
+    files = [*map(recorded.stream_and_file, arguments.recorded)]
     _declare(catalog, (stream for stream, _ in files))
 
     def events() -> Iterable[Arrival]:
@@ -122,9 +128,9 @@ def _ask_data(arguments: argparse.Namespace) -> int:
         from edge.deploy.stream_types import MQTT, stream_type
 
         if arguments.broker is None and any(stream_type(stream) == MQTT for stream in streams):
-            raise Refused("there are no events: name a file with --data, or a broker with --broker")
+            raise Refused("there are no events: name a file with --recorded, or a broker with --broker")
         logs.configure("warning")
-        return lines(text, streams, arguments.broker, arguments.seconds)
+        return lines(text, streams, arguments.broker, arguments.for_ms)
 
     session = Session(
         catalog,

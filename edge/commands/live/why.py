@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from edge.commands.shared import gateway_arguments
-from edge.commands.shared.argument_types import duration
+from edge.commands.shared.argument_types import add_format, duration
 
 WORK_S = 125.0
 """The time in which the gateway goes through its journal, or gives up."""
@@ -27,12 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--since", type=duration, default=600_000, metavar="TIME", help="how far back (default 10m)"
     )
     parser.add_argument("--as-test", action="store_true", help="print the last events as an inline test")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    add_format(parser, "everything, as one object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     told = ask(arguments)
-    if arguments.json:
+    if arguments.format == "json":
         print(json.dumps(told, ensure_ascii=False))
     elif arguments.as_test:
         print(told["test"], end="")

@@ -89,7 +89,7 @@ class GatewaySession:
     def _page(self, path: str) -> str:
         status, text = self._get(path)
         if status == UNAUTHORIZED:
-            raise Refused(f"{text.strip()}; give --config or --token-dir, or set PENSTOCK__HTTP__TOKEN")
+            raise Refused(f"{text.strip()}; give --config or --data, or set PENSTOCK__HTTP__TOKEN")
         if status != 200:
             raise Refused(text.strip())
         return text

@@ -46,8 +46,8 @@ class PromptSink:
         """Do nothing: there is nothing to close."""
 
 
-def lines(text: str, streams: Sequence[Stream], server: str | None, seconds: float | None) -> Iterator[str]:
-    """The results of a query, one line each, for so many seconds or until SIGINT."""
+def lines(text: str, streams: Sequence[Stream], server: str | None, for_ms: int | None) -> Iterator[str]:
+    """The results of a query, one line each, for some time or until SIGINT."""
     if SINK not in {kind.name for kind in sink_kinds()}:
         register_sink(SINK, PromptSettings, PromptSink)
     with tempfile.TemporaryDirectory(prefix="penstock-sql-") as folder:
@@ -59,7 +59,7 @@ def lines(text: str, streams: Sequence[Stream], server: str | None, seconds: flo
         config = _config(folder, server)
         daemon = Daemon(config, RuleReader(config, rules))
         daemon.start()
-        timer = None if seconds is None else threading.Timer(seconds, daemon.request_stop)
+        timer = None if for_ms is None else threading.Timer(for_ms / 1_000, daemon.request_stop)
         if timer is not None:
             timer.start()
         worker = threading.Thread(target=_run, args=(daemon,), name="prompt-gateway")

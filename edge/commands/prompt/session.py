@@ -32,6 +32,7 @@ from sql.engine.questions.demand import is_question
 from sql.engine.questions.question_parameters import Parameters, with_parameters
 from sql.errors import DataError, SqlError, did_you_mean
 from sql.explain.tree import explain
+from sql.plan.relation_plan import updated_by
 from sql.syntax import CreateExpression, CreateStream, CreateTable, CreateWindow, Select
 
 QUERY = "the query"
@@ -167,7 +168,7 @@ class Session:
         plan = self._planned(text, catalog)
         if self.parameters and self.data is None:
             raise Refused("parameters are for recorded data, and for the tables of a gateway")
-        if self.tables.keep(plan):
+        if (updated_by(plan) is None or self.data is not None) and self.tables.keep(plan):
             self._filled = None
             yield "the statement writes from now on"
         elif self.data is not None or self.live is None:
@@ -177,7 +178,7 @@ class Session:
 
     def _recorded(self) -> Iterable[Arrival]:
         if self.data is None:
-            raise Refused("there are no events: name a file with --data, or a broker with --broker")
+            raise Refused("there are no events: name a file with --recorded, or a broker with --broker")
         return self.data()
 
     def _over(self, arrivals: Iterable[Arrival], plan: Plan, catalog: Catalog) -> Iterator[str]:

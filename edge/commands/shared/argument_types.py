@@ -1,8 +1,9 @@
-"""Values of arguments: numbers and lengths of time, refused with a sentence where they make no sense."""
+"""Values of arguments: numbers and lengths of time, refused with a sentence where they make no sense; and the
+format of what is printed."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from math import isfinite
 
 COUNT_MAX = 1_000_000_000
@@ -34,3 +35,10 @@ def duration(text: str) -> int:
         return parse_duration(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
+
+
+def add_format(parser: ArgumentParser, json: str) -> None:
+    """Add the argument that chooses between text and JSON; `json` says what that is."""
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help=f"text, the default, or json: {json}"
+    )

@@ -54,16 +54,11 @@ def data_dir(arguments: argparse.Namespace) -> Path:
 
 def client(arguments: argparse.Namespace) -> Client:
     """A client of the running gateway. Raises UsageError if its configuration has no HTTP server."""
-    return find(arguments.config, arguments.address, arguments.data)
-
-
-def find(config: Path | None, address: str | None, data: Path | None) -> Client:
-    """A client of the running gateway; None: as its configuration says."""
-    found = _settings(config)
-    address = address or found.address
+    found = _settings(arguments.config)
+    address = arguments.address or found.address
     if address == "off":
         raise UsageError("http.bind is off, so the gateway cannot be asked")
-    return Client(address, found.token or read_token(data or found.data), found.answer_s)
+    return Client(address, found.token or read_token(arguments.data or found.data), found.answer_s)
 
 
 class _Settings(NamedTuple):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from edge.base.errors import UsageError
-from edge.commands.shared.argument_types import count
+from edge.commands.shared.argument_types import add_format, count
 from edge.commands.shared.spark_arguments import add_rules, chosen_rules
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="list so many windows of a rule (20); all are counted",
     )
-    parser.add_argument(
-        "--format", choices=("plain", "json"), default="plain", help="plain text, or one line of JSON"
-    )
+    add_format(parser, "one line")
 
 
 def run(arguments: argparse.Namespace) -> int:

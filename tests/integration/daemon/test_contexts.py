@@ -66,7 +66,7 @@ def test_the_command_line_lists_partitions(
             "context per_device: 5 of 100000 partitions, 5 started, 0 ended, 0 refused, "
         )
         assert lines == [f"  id={number}  key1=pump-{number}" for number in range(5)]
-        assert main(["partitions", "per_device", "--json", *address]) == 0
+        assert main(["partitions", "per_device", "--format", "json", *address]) == 0
         first = json.loads(capsys.readouterr().out.splitlines()[0])
         assert first == {"context": "per_device", "id": 0, "key1": "pump-0", "name": "per_device"}
         assert main(["partitions", "per_machine", *address]) == 2
@@ -76,7 +76,7 @@ def test_the_command_line_lists_partitions(
         assert capsys.readouterr().out == "  id=3  key1=pump-3\n"
         assert main(["partitions", "per_device", "--only", '{"colour": []}', *address]) == 2
         assert "chosen by one of all, ids, keys" in capsys.readouterr().err
-        asked = ["sql", "--gateway", gateway.address, "--token-dir", str(gateway.data)]
+        asked = ["sql", "--gateway", "--address", gateway.address, "--data", str(gateway.data)]
         asked += ["--execute", "select dev, n from count order by dev"]
         assert main([*asked, "--only", '{"keys": [["pump-1"]]}']) == 0
         assert capsys.readouterr().out == '{"dev": "pump-1", "n": 1}\n'

@@ -90,7 +90,7 @@ def _parameters_are_values_beside_the_question(gateway: Process) -> None:
     status, text = gateway.get(f"/query?sql={question}")
     assert (status, "2 question marks, and 0 values" in text) == (400, True)
     assert gateway.get(f"/query?sql={question}&parameters=5")[0] == 400
-    command = ["sql", "--gateway", gateway.address, "--token-dir", str(gateway.data)]
+    command = ["sql", "--gateway", "--address", gateway.address, "--data", str(gateway.data)]
     command += ["--parameters", '{"city": "Bonn"}', "--execute", "select name from site where city = :city"]
     run = subprocess.run(
         [sys.executable, "-m", "edge.cli", *command], capture_output=True, text=True, check=True

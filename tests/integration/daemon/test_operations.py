@@ -203,7 +203,7 @@ rules:
     ]
     with publisher(broker.port) as plant:
         plant.send("visited/7/temp", {"a": 1}, retain=True)
-        assert main([*doctor, "--seconds", "3"]) == 0
+        assert main([*doctor, "--for", "3s"]) == 0
         plant.send("visited/7/temp", b"", retain=True)
     out = capsys.readouterr().out
     assert f"ok       broker {broker.url} answers, MQTT 5" in out

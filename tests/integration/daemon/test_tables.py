@@ -155,7 +155,7 @@ def test_the_command_line_lists_shows_and_exports(
         assert capsys.readouterr().out == "machine  first  highest\nb        91.0   91.0\n"
         assert main(["tables", "export", "totals", "--format", "csv", *where]) == 0
         assert capsys.readouterr().out == "machine,readings,heat\na,1,90.5\nb,1,91.0\n"
-        sql = ["sql", "--gateway", gateway.address, "--token-dir", str(gateway.data), "--execute"]
+        sql = ["sql", "--gateway", "--address", gateway.address, "--data", str(gateway.data), "--execute"]
         assert main([*sql, ".tables; select count(*) as n from totals"]) == 0
         assert capsys.readouterr().out.splitlines() == ["latest", "open_alarms", "totals", '{"n": 2}']
         assert main([*sql, "delete from totals"]) == 1

@@ -149,7 +149,7 @@ def why(gateway: Process, rule: str, *more: str) -> Told:
 
 def cause(gateway: Process, rule: str, *more: str) -> tuple[str, str]:
     """Code and text of the first finding."""
-    done = why(gateway, rule, "--json", *more)
+    done = why(gateway, rule, "--format", "json", *more)
     assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
     assert found, done.stdout
@@ -219,7 +219,7 @@ def test_threshold(gateway: Process) -> None:
 
 
 def test_cool_down(gateway: Process) -> None:
-    done = json.loads(why(gateway, "cool-down", "--json").stdout)
+    done = json.loads(why(gateway, "cool-down", "--format", "json").stdout)
     assert done["fired"]["rows"] == 1
     assert {
         "code": "limit",
@@ -260,7 +260,7 @@ def test_the_text_shows_stages_whose_counts_telescope(gateway: Process) -> None:
     assert done.returncode == 0, done.stderr
     assert "received          12 messages -> 12" in done.stdout
     assert "nearest misses" in done.stdout
-    told = json.loads(why(gateway, "threshold", "--json").stdout)
+    told = json.loads(why(gateway, "threshold", "--format", "json").stdout)
     for stage in told["stages"]:
         if stage["stage"] != "windows":
             assert stage["count"] == stage["passed"] + stage["held"] + sum(stage["lost"].values()), stage

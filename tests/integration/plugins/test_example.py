@@ -67,7 +67,7 @@ def penstock(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_plug_ins_are_listed_with_what_they_add_and_what_is_wrong(site: Path) -> None:
-    listed = penstock(site, "plugins", "--json")
+    listed = penstock(site, "plugins", "--format", "json")
     found = {(item["kind"], item["name"]): item for item in map(json.loads, listed.stdout.splitlines())}
     assert listed.returncode == 1
     assert {kind: item["adds"] for (kind, name), item in found.items() if name == "climate"} == {

@@ -37,7 +37,7 @@ def test_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         scripts={"area": "{}"},
         sourceConfig={"mqtt": json.dumps({"plant": {"qos": 1}}), "httppull": '{"x": {}}'},
     )
-    assert main(["import", "ekuiper", str(path), "--out", str(tmp_path / "rules")]) == 1
+    assert main(["import", "ekuiper", str(path), "--output", str(tmp_path / "rules")]) == 1
     out = capsys.readouterr().out
     assert "not imported: scripts 'area': functions in JavaScript" in out
     assert (
@@ -71,7 +71,7 @@ def test_an_export_among_rule_files_is_refused_with_its_remedy(
 
 def test_files_that_are_there_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = export(tmp_path, streams={"demo": STREAM}, rules={"r1": json.dumps(RULE)})
-    out = ["--out", str(tmp_path / "rules")]
+    out = ["--output", str(tmp_path / "rules")]
     assert main(["import", "ekuiper", str(path), *out]) == 0
     assert "1 of 1 rules compile, 0 errors" in capsys.readouterr().out
     assert main(["import", "ekuiper", str(path), *out]) == 2
@@ -94,7 +94,7 @@ def test_files_that_are_there_are_kept(tmp_path: Path, capsys: pytest.CaptureFix
 def test_what_is_no_export(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str) -> None:
     path = tmp_path / "export.json"
     path.write_text(text, "utf-8")
-    assert main(["import", "ekuiper", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert main(["import", "ekuiper", str(path), "--output", str(tmp_path / "out")]) == 2
     assert words in capsys.readouterr().err
 
 

@@ -124,7 +124,7 @@ def test_tables_of_the_prompt_are_written_by_its_statements(session: Session) ->
 def test_questions_need_recorded_data() -> None:
     session = Session()
     (_, refused) = told(session, "create table t (k string primary key)", "select * from t")
-    assert refused.startswith("there are no events: name a file with --data")
+    assert refused.startswith("there are no events: name a file with --recorded")
 
 
 def test_questions_take_parameters_and_call_declared_expressions(session: Session) -> None:
@@ -218,21 +218,21 @@ def penstock(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
 def test_the_command_over_recorded_data(tmp_path: Path) -> None:
     data = tmp_path / "m.jsonl"
     data.write_text("".join(json.dumps({"at": at_ms, **row}) + "\n" for at_ms, _, row in EVENTS))
-    done = penstock("--data", f"m={data}", stdin="SELECT dev,\n v FROM m WHERE v > 1;\nSHOW STREAMS")
+    done = penstock("--recorded", f"m={data}", stdin="SELECT dev,\n v FROM m WHERE v > 1;\nSHOW STREAMS")
     assert done.stdout.splitlines() == [
         '{"at": 1500, "rows": [{"dev": "b", "v": 2}]}',
         '{"at": 2500, "rows": [{"dev": "a", "v": 5}]}',
         "m",
     ]
     assert done.returncode == 0
-    assert penstock("--data", f"m={data}", "--execute", "SELECT nosuch(v) FROM m").returncode == 1
+    assert penstock("--recorded", f"m={data}", "--execute", "SELECT nosuch(v) FROM m").returncode == 1
 
 
 def test_the_command_over_a_live_stream() -> None:
     text = """CREATE STREAM sim () WITH (TYPE="simulator", DATASOURCE="x",
                                          EXTRA='{"data": [{"n": 7}], "interval": 50}');
               SELECT n + 1 AS m FROM sim"""
-    done = penstock("--seconds", "2", "--execute", text)
+    done = penstock("--for", "2s", "--execute", text)
     assert done.stdout.splitlines()[:3] == ["stream sim is declared", '[{"m":8}]', '[{"m":8}]']
     assert done.returncode == 0
 
@@ -247,7 +247,7 @@ def test_over_a_gateway_commands_with_a_point_are_known_and_a_token_is_asked_for
     session = GatewaySession(lambda path: (401, "this needs the header\n"))
     with pytest.raises(Refused, match=r"no command '\.table'; did you mean '\.tables'"):
         list(session.run(".table"))
-    with pytest.raises(Refused, match="needs the header; give --config or --token-dir"):
+    with pytest.raises(Refused, match="needs the header; give --config or --data"):
         list(session.run("select * from T"))
 
 
@@ -272,7 +272,7 @@ def test_the_tab_key_completes_words_streams_and_columns(tmp_path: Path) -> None
         "edge.cli",
         "sql",
         "m.sql",
-        "--data",
+        "--recorded",
         "machines=m.jsonl",
         "--time-column",
     ]

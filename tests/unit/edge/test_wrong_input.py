@@ -54,14 +54,17 @@ NOT_UTF_8 = "1:1: byte 0x93 is not UTF-8; save the file as UTF-8"
             "replay good.yaml good.jsonl --stream mm",
             "--stream: the rule reads no stream 'mm'; did you mean 'm'?",
         ),
-        ("check good.yaml --sample m=binary.jsonl", f"binary.jsonl:{NOT_UTF_8}"),
-        ("check good.yaml --sample m=torn.jsonl", "torn.jsonl:2:15: not JSON: expecting value"),
+        ("check good.yaml --recorded m=binary.jsonl", f"binary.jsonl:{NOT_UTF_8}"),
+        ("check good.yaml --recorded m=torn.jsonl", "torn.jsonl:2:15: not JSON: expecting value"),
         (
-            "check good.yaml --sample mm=good.jsonl",
-            "--sample: no file declares the stream 'mm'; did you mean 'm'?",
+            "check good.yaml --recorded mm=good.jsonl",
+            "--recorded: no file declares the stream 'mm'; did you mean 'm'?",
         ),
-        ("sql --data m=binary.csv --execute x", f"binary.csv:{NOT_UTF_8}"),
-        ("sql --data m=torn.jsonl --execute x", "torn.jsonl:2:15: not JSON: expecting value"),
+        ("sql --recorded m=binary.csv --execute x", f"binary.csv:{NOT_UTF_8}"),
+        ("sql --recorded m=torn.jsonl --execute x", "torn.jsonl:2:15: not JSON: expecting value"),
+        ("sql --data m=good.jsonl", "--data is about a running gateway: add --gateway, and --recorded"),
+        ("sql --address 127.0.0.1:1", "--address is about a running gateway: add --gateway"),
+        ("sql good.yaml --gateway", "FILE|DIR is about events here; --gateway asks the tables"),
         ("check nowhere.yaml", "'nowhere.yaml' is a link to a file that is not there"),
         ("fmt empty", "'empty' holds no rule files"),
         ("fmt good.jsonl", "'good.jsonl' is no YAML"),
@@ -69,9 +72,9 @@ NOT_UTF_8 = "1:1: byte 0x93 is not UTF-8; save the file as UTF-8"
         ("import ekuiper sources.json", "'sourceConfig.mqtt' of the export: not JSON: "),
         ("why r --address 127.0.0.1:99999", "'127.0.0.1:99999' is not an address; expected address:port"),
         ("check good.yaml --config kinds.yaml", KIND),
-        ("doctor --seconds 0 --config kinds.yaml", KIND),
+        ("doctor --for 0 --config kinds.yaml", KIND),
         ("run empty --config kinds.yaml", KIND),
-        ("doctor --seconds 0 --rules nothing", "'nothing' does not exist"),
+        ("doctor --for 0 --rules nothing", "'nothing' does not exist"),
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_place(
@@ -84,7 +87,11 @@ def test_what_cannot_be_used_is_told_with_its_place(
 
 @pytest.mark.parametrize(
     ("line", "option", "value"),
-    [("sql", "--seconds", "-1"), ("tables show t", "--rows", "-1"), ("dead-letters show", "--last", "0")],
+    [
+        ("explain r.yaml", "--events", "0"),
+        ("tables show t", "--rows", "-1"),
+        ("dead-letters show", "--last", "0"),
+    ],
 )
 def test_numbers_that_make_no_sense_are_refused(
     capsys: pytest.CaptureFixture[str], line: str, option: str, value: str
@@ -114,11 +121,11 @@ def test_a_question_about_streams_of_no_broker_does_not_wait_for_events(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sql", "good.yaml", "--execute", "SELECT v FROM m"]) == 1
-    assert "name a file with --data, or a broker with --broker" in capsys.readouterr().out
+    assert "name a file with --recorded, or a broker with --broker" in capsys.readouterr().out
 
 
 def test_doctor_says_that_rules_have_errors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--seconds", "0", "--rules", "bad.yaml", "--data", "empty"]) == 1
+    assert main(["doctor", "--for", "0", "--rules", "bad.yaml", "--data", "empty"]) == 1
     assert "error    1 errors in the rules: see penstock check bad.yaml" in capsys.readouterr().out
 
 
@@ -126,7 +133,7 @@ def test_events_of_a_stream_may_come_from_several_files_of_both_kinds(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "excel.csv").write_bytes(b"\xef\xbb\xbfts,v\r\n2,7\r\n")
-    data = ["--data", "m=good.jsonl", "--data", "m=excel.csv"]
+    data = ["--recorded", "m=good.jsonl", "--recorded", "m=excel.csv"]
     assert main(["sql", *data, "--execute", "SELECT ts, v FROM m"]) == 0
     assert (
         capsys.readouterr().out

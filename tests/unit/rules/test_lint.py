@@ -122,7 +122,7 @@ def test_check_tells_them(tmp_path: Path) -> None:
         "edge.cli",
         "check",
         str(tmp_path / "r.yaml"),
-        "--sample",
+        "--recorded",
         f"s={tmp_path / 's.jsonl'}",
     ]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
