@@ -14,14 +14,13 @@ from sql.rows import as_dict
 
 
 class EventTime(QueryDecorator):
-    """A rule in event time: its query, and the stage that drives it, which it may share with other rules.
-    Behind a stage of its own the rule is all there is."""
+    """A rule in event time: its query, and the stage that drives it, which it may share with other rules."""
 
     def __init__(self, query: Running, env: Environment) -> None:
         """`query`: any that runs in processing time."""
         super().__init__(query)
         self.make_row = env.make_row
-        self.stage = EventTimeStage(self.plan, self, env.now_ms, waits=not is_stateless(query.plan))
+        self.stage = EventTimeStage(self.plan, SoleRule(self), env.now_ms, waits=not is_stateless(query.plan))
         self.counts = {"late": 0, "refused_future": 0}
         """The events that the stage did not let through."""
         self.inbox: list[Emission] = []
@@ -71,38 +70,24 @@ class EventTime(QueryDecorator):
         self.leave()
         return self.take_inbox() + self.stage.release_all() + self.query.flush(now_ms)
 
-    # --- called by the stage --------------------------------------------------------------------------------
-
-    def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        """Released events."""
-        return self.query.push_timed(stream, rows, times)
-
-    def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
-        # A table is what it holds when an event of a stream is handed over.
-        return self.query.push(stream, rows, self.query.now_ms)
-
-    def step_to(self, until_ms: int) -> list[Emission]:
-        return self.query.step_to(until_ms)
+    # --- what the stage does not let through ----------------------------------------------------------------
 
     def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+        """An event has no time stamp, or one too far ahead."""
         self.query.counts["errors"] += 1
         self.counts["refused_future"] += is_future
         return [Emission(self.name, now_ms, "error", [dict(as_dict(row))], (), why)]
 
     def late(self, row: object, at_ms: int) -> list[Emission]:
+        """An event is below the watermark."""
         self.counts["late"] += 1
         return [Emission(self.name, at_ms, "late", [dict(as_dict(row))])]
-
-    def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
-        return emissions
-
-    def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
-        return stage
 
     # --- state ----------------------------------------------------------------------------------------------
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.query.variable_changed(name, self.stage.watermark or self.query.now_ms)
+        self.stage.behind.schedule(self.name)
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return self.query.read(self.query.now_ms if self.stage.watermark is None else self.stage.watermark)
@@ -118,3 +103,35 @@ class EventTime(QueryDecorator):
         *seen, counts = snapshot["event_time"]
         self.counts |= counts
         self.stage.restore(seen, self.make_row)
+
+
+class SoleRule:
+    """The only rule behind a stage."""
+
+    def __init__(self, member: EventTime) -> None:
+        self.member = member
+
+    def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        return self.member.query.push_timed(stream, rows, times)
+
+    def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
+        # A table is what it holds when an event of a stream is handed over.
+        return self.member.query.push(stream, rows, self.member.query.now_ms)
+
+    def step_to(self, until_ms: int) -> list[Emission]:
+        return self.member.query.step_to(until_ms)
+
+    def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+        return self.member.refuse(row, why, now_ms, is_future=is_future)
+
+    def late(self, row: object, at_ms: int) -> list[Emission]:
+        return self.member.late(row, at_ms)
+
+    def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
+        return emissions
+
+    def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
+        return stage
+
+    def schedule(self, name: str) -> None:
+        """The stage asks the rule itself."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from sql.emission import Emission
 from sql.engine.boundary import Boundary
-from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.event_time.event_time_query import EventTime, SoleRule
 from sql.engine.event_time.stage import EventTimeStage
 from sql.engine.families import At
 from sql.engine.filter_index import FilterIndex
@@ -52,7 +52,10 @@ class Audience:
         if isinstance(member.query, SampledQuery):
             member.query.leave()
         self.has_left = True
-        return stage.copied_to(member, member.query.now_ms)
+        return stage.copied_to(SoleRule(member), member.query.now_ms)
+
+    def schedule(self, name: str) -> None:
+        self.timers.schedule(name)
 
     def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
         """Give each rule what was found for it when the stage had to do something at an instant."""
@@ -131,7 +134,7 @@ class StageParty(Party[EventTime, Audience]):
             alike.setdefault(member.stage, []).append(member)
         self.alone, self.shared = [], []
         for stage, members in alike.items():
-            if stage.behind is members[0] and len(members) < SHARING_MIN:
+            if isinstance(stage.behind, SoleRule) and len(members) < SHARING_MIN:
                 self.alone += members
             else:
                 stage.behind = audience = Audience(stage, members, self.defect)

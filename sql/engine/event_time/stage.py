@@ -56,6 +56,9 @@ class Behind(Protocol):
     def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
         """The stage for one rule alone that has seen the same as this one."""
 
+    def schedule(self, name: str) -> None:
+        """A rule may have something else to do next, though no event has met it."""
+
 
 def _whole_numbers(rows: Sequence[Any], column: str) -> list[int] | None:
     """The values of a column; None if some are no whole numbers."""

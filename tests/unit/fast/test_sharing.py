@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sql import Engine, RuleOptions, plan_rule
+from sql import Engine, RuleOptions, plan_rule, run_script
 from tests.support.streams import catalog_of
 from tests.unit.fast.support import EVENT_TIME
 from tests.unit.fast.test_filter_index import engine_with
@@ -182,3 +182,21 @@ def test_rules_that_part_in_event_time_show_earlier_windows_first() -> None:
         (2_000, "rows"), (4_000, "rows"), (5_000, "error"),
     ]  # fmt: skip
     assert [item.at_ms for item in out if item.rule == "count"] == [2_000, 4_000, 6_000]
+
+
+def test_a_variable_lets_a_rule_act_whose_events_come_no_more_in_event_time() -> None:
+    """Eight rules share a stage and the filter index, which keeps other devices' events away from each."""
+    catalog = catalog_of(EVENT_TIME)
+    engine = Engine(catalog)
+    run_script(engine, "create variable int T = 10", 0)
+    for number in range(8):
+        text = f"select irstream dev from m(dev = 'd{number}')#expr(T > 5)"
+        engine.deploy(f"rule {number}", plan_rule(text, catalog, RuleOptions(event_time=True)), 0)
+    engine.push("m", [{"dev": "d0", "ts": 1_000}], 0)
+    engine.push("m", [{"dev": "d1", "ts": 1_000}], 0)
+    engine.set_variable("T", 2)
+    out = engine.push("m", [{"dev": "none", "ts": 20_000}], 0)
+    assert [(item.rule, item.at_ms, item.removed) for item in out] == [
+        ("rule 0", 1_000, [{"dev": "d0"}]),
+        ("rule 1", 1_000, [{"dev": "d1"}]),
+    ]
