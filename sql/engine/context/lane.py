@@ -108,7 +108,7 @@ class Lane:
             queue.settle()
             self.host.fail(arrival.event, error, arrival.now_ms)
             arrival.clear()
-        if whole or len(targets) > 1:
+        if whole or len(targets) > 1 or (targets and queue.touched):
             self._spread()
             arrival.clear()
         elif targets:

@@ -135,3 +135,16 @@ def test_an_event_that_only_the_context_hears_gives_one_post_of_all_partitions()
     world.engine.push("E", [{"id": "a", "n": 1}, {"id": "b", "n": 1}], 10)
     (post,) = world.engine.push("T", [{"id": "x"}], 20)
     assert post.inserted == [{"p": "a", "c": 2}, {"p": "b", "c": 1}]
+
+
+def test_an_event_that_begins_an_inner_partition_and_belongs_to_another_gives_one_post() -> None:
+    world = World(
+        "create context C context Stay initiated by S as s terminated after 1 day, "
+        "context Device partition by k from E; "
+        "context C select context.Stay.s.id as stay, prev(1, id) as before from E#length(3)"
+    )
+    world.engine.push("S", [{"id": "first"}], 10)
+    world.engine.push("E", [{"id": "a", "k": "A"}], 20)
+    world.engine.push("S", [{"id": "second"}], 30)
+    (post,) = world.engine.push("E", [{"id": "b", "k": "A"}], 40)
+    assert post.inserted == [{"stay": "second", "before": None}, {"stay": "first", "before": "a"}]
