@@ -140,7 +140,8 @@ CODES: dict[str, CodeText] = {
     "B502": CodeText("a window in the wrong namespace", "after # the namespace may be left out"),
     "B503": CodeText("too many or too few window parameters", "the message shows how the window is written"),
     "B504": CodeText(
-        "a size that is no whole number of at least 1, or too large", "the message names the bound"
+        "a size that is no whole number of at least 1, or too large; a parameter of a window that is NULL",
+        "the message names the bound; the value of a variable counts as it is when the rule starts",
     ),
     "B505": CodeText(
         "a window parameter that reads events",
@@ -150,7 +151,7 @@ CODES: dict[str, CodeText] = {
         "no length of time, or one below 1 ms or above a hundred years",
         "write 10 sec, 2 min 30 sec or a number of seconds",
     ),
-    "B507": CodeText("a key or sort criterion that is constant", "name a column"),
+    "B507": CodeText("a key, sort criterion or time stamp that is constant", "name a column"),
     "B508": CodeText("an unknown flow control keyword", "there are FORCE_UPDATE and START_EAGER"),
     "B510": CodeText(
         "two batch windows", "batch in one rule and insert into a stream that the next one reads"

@@ -195,13 +195,13 @@ class WindowBuilder:
         argument = plan.arguments.get(name)
         if argument is None:
             return None
-        if kind == "period":
-            return period(argument, self.functions)
+        if kind in ("period", "delay"):
+            return period(argument, self.functions, zero_allowed=kind == "delay")
         if kind == "size":
             return size(argument, self.functions)
         if kind in ("reference", "include"):
             return constant_value(argument, self.functions)
-        if kind == "value":
+        if kind == "timestamp":
             read = self._once(plan, name, lambda: self.functions.value(argument))
             return Computed(argument, _time_of(read), read)
         if kind == "keys":
@@ -315,7 +315,7 @@ def _tuple_of(values: list[Callable[..., Any]]) -> Callable[[Event], Any]:
     return lambda event: tuple(value(event) for value in values)
 
 
-def period(argument: PeriodArgument, functions: FunctionSet) -> Period:
+def period(argument: PeriodArgument, functions: FunctionSet, *, zero_allowed: bool = False) -> Period:
     """The length of time of a parameter, with the present values of variables."""
     amounts: dict[str, Any] = {}
     for bound, unit in argument.parts:
@@ -324,7 +324,7 @@ def period(argument: PeriodArgument, functions: FunctionSet) -> Period:
             raise DataError(f"a length of time is a number, not {amount!r}", argument.span)
         amounts[unit] = amount
     try:
-        return Period.of(amounts)
+        return Period.of(amounts, zero_allowed=zero_allowed)
     except ValueError as error:
         raise DataError(str(error), argument.span) from error
 

@@ -189,29 +189,29 @@ class Lifecycle:
     ) -> Partition:
         """Allocate a partition, which time will end at `due_ms`; the event that started it counts in it.
 
-        Raises TooMany.
+        Raises TooMany, and DataError where a statement cannot start in it: then there is none.
         """
         innermost = level.is_innermost
         if innermost and len(self.live) >= self.max_partitions:
             self._make_room(now_ms)
         partition = Partition(level, key, values, self.next_id if innermost else self.next_outer)
         level.add(partition)
-        if innermost:
-            self.next_id += 1
-            self.counts["partitions_started"] += 1
-            self._start(partition, now_ms)
-            if arrival is not None:
-                self.give_first(partition, arrival)
-        else:
-            self.next_outer += 1
-            below = partition.below = self.level(level.definition.depth + 1, partition)
-            try:
+        try:
+            if innermost:
+                self.next_id += 1
+                self.counts["partitions_started"] += 1
+                self._start(partition, now_ms)
+                if arrival is not None:
+                    self.give_first(partition, arrival)
+            else:
+                self.next_outer += 1
+                below = partition.below = self.level(level.definition.depth + 1, partition)
                 below.watch(now_ms)
                 if arrival is not None:
                     below.offer(arrival)
-            except TooMany:
-                self.end(partition, now_ms, alone=False)
-                raise
+        except DataError:
+            self.end(partition, now_ms, alone=False)
+            raise
         if partition.level is not None:
             if due_ms is not None:
                 self.move_end(partition, due_ms)

@@ -37,7 +37,9 @@ class EventBatch:
         self.trigger = trigger
         self.held: OrderedDict[Event, None] = OrderedDict()
         self.generation: list[Event] = []
-        """The batch released last: what `prev` counts in."""
+        """The batch released last."""
+        self._seen: list[Event] = []
+        """What was held when it was last read by place."""
         self.fresh = False
         """True if the step of the last release is still going on: until its end the batch
         is seen as the content."""
@@ -92,6 +94,14 @@ class EventBatch:
 
     def content(self) -> Iterable[Event]:
         return self.generation if self.fresh else self.held
+
+    def of(self, event: Event) -> list[Event]:
+        """The batch of an event, which `prev` counts in: the one that gathers, or the one released last."""
+        if event not in self.held:
+            return self.generation
+        if len(self._seen) != len(self.held) or self._seen[-1] is not next(reversed(self.held)):
+            self._seen = list(self.held)
+        return self._seen
 
     def end_step(self) -> None:
         """The step has ended."""

@@ -114,7 +114,7 @@ class Gate(Gated):
         yield from self.batch.generation
 
     def sight(self, event: Event) -> Sight:
-        return BatchSight(self.batch.generation)
+        return BatchSight(self.batch.of(event))
 
     def snapshot(self) -> list[Saved]:
         return [*self.policies.snapshot(), self.batch.snapshot()]

@@ -126,9 +126,7 @@ class Scheduled(Policy):
     ranked = True
     has_timers = True
 
-    def __init__(
-        self, timestamp: Callable[[Event], int | None], period: Period | None, zone: ZoneInfo
-    ) -> None:
+    def __init__(self, timestamp: Callable[[Event], int | None], period: Period, zone: ZoneInfo) -> None:
         self.timestamp = timestamp
         self.period = period
         self.zone = zone
@@ -137,9 +135,7 @@ class Scheduled(Policy):
 
     def _leaves_ms(self, event: Event) -> int:
         timestamp = self.timestamp(event)
-        if timestamp is None:
-            return event.time_ms
-        return timestamp if self.period is None else self.period.add(timestamp, self.zone)
+        return event.time_ms if timestamp is None else self.period.add(timestamp, self.zone)
 
     def admits(self, event: Event, now: int) -> bool:
         self._leaves_ms(event)

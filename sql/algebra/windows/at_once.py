@@ -9,6 +9,7 @@ from sql.algebra.retain.predicate import WhileTrue
 from sql.algebra.retain.queues import FirstCount, FirstUntil, Forever, Gap, Lifetime, Newest
 from sql.algebra.windows.catalog import WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
+from sql.calendar.period import Period
 from sql.costs import Extra, Growth, WindowCost
 
 register_window(
@@ -33,7 +34,7 @@ register_window(
     ),
     WindowSpec(
         name="ext_timed",
-        parameters=parameters("timestamp:value period:period"),
+        parameters=parameters("timestamp:timestamp period:period"),
         make=lambda start, timestamp, period: DataClock(
             timestamp.nodes, timestamp.read, timestamp.of, period, start.zone
         ),
@@ -147,7 +148,7 @@ register_window(
     WindowSpec(
         name="time_order",
         namespace="ext",
-        parameters=parameters("timestamp:value period:period"),
+        parameters=parameters("timestamp:timestamp period:delay"),
         make=lambda start, timestamp, period: Scheduled(timestamp.of, period, start.zone),
         composition=(Stage("Retain", "deadline {ts} + {d}, ordered"),),
         cost=WindowCost(Growth.LOGARITHM),
@@ -159,8 +160,8 @@ register_window(
     WindowSpec(
         name="timetolive",
         namespace="ext",
-        parameters=parameters("timestamp:value"),
-        make=lambda start, timestamp: Scheduled(timestamp.of, None, start.zone),
+        parameters=parameters("timestamp:timestamp"),
+        make=lambda start, timestamp: Scheduled(timestamp.of, Period(), start.zone),
         composition=(Stage("Retain", "deadline {ts}, ordered"),),
         cost=WindowCost(Growth.LOGARITHM),
         state="the living events",

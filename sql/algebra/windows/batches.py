@@ -64,7 +64,7 @@ register_window(
     WindowSpec(
         name="ext_timed_batch",
         role="batch",
-        parameters=parameters("timestamp:value period:period reference:reference?"),
+        parameters=parameters("timestamp:timestamp period:period reference:reference?"),
         make=lambda start, timestamp, period, reference: DataBoundary(
             timestamp.of, period, start.zone, reference
         ),

@@ -4,10 +4,10 @@ A new window is one entry in a file of this folder.
 An entry holds the syntax of the window (its parameters), its composition (`make`), and its cost. The
 documentation's window table, `explain` and the binder's error messages derive from it.
 
-Parameter kinds: size (a positive whole number), period (a length of time), value (an expression per event),
-keys and criteria (one or more expressions per event), predicate (an expression over built-in properties),
-include (a boolean), reference (an instant in ms), flags (FORCE_UPDATE, START_EAGER), extras (further
-columns).
+Parameter kinds: size (a positive whole number), period (a length of time), delay (the same, perhaps 0),
+timestamp (an event's own time in ms), value (a number per event), keys and criteria (one or more expressions
+per event), predicate (an expression over built-in properties), include (a boolean), reference (an instant in
+ms), flags (FORCE_UPDATE, START_EAGER), extras (further columns).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from sql.algebra.windows.facts import WindowFacts
 from sql.record import Record
 
 ParameterKind = Literal[
-    "size", "period", "value", "keys", "criteria", "predicate", "include", "reference", "flags", "extras"
-]
+    "size", "period", "delay", "timestamp", "value", "keys", "criteria", "predicate", "include", "reference",
+    "flags", "extras",
+]  # fmt: skip
 
 _KINDS: dict[str, ParameterKind] = {kind: kind for kind in get_args(ParameterKind)}
 

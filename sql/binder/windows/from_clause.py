@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.algebra.windows import catalog
+from sql.binder.binding import no_subquery
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.windows.window_arguments import bind_arguments
 from sql.errors import did_you_mean
 from sql.plan.clauses import WindowPlan
 
+NO_SUBQUERY = no_subquery(
+    "B209", "in a parameter of a window", "have a trigger set a variable, and read that: on … set v = …"
+)
+
 
 def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[WindowPlan, ...]:
     """The windows of one source, checked one by one and for how they may stand together."""
+    binder = ExpressionBinder(binder.scope, NO_SUBQUERY)
     plans = []
     for call in source.windows:
         spec = catalog.lookup(call.name)
@@ -23,7 +29,7 @@ def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[Wi
             continue
         if call.namespace not in (None, spec.namespace):
             message = f"window '{call.name}' is in namespace '{spec.namespace}', not '{call.namespace}'"
-            binder.problems.error("B502", message, call.span)
+            binder.problems.error("B502", message, call.span, f"write #{call.name}")
         plans.append(WindowPlan(call.name, bind_arguments(binder, spec, call), call.span))
     _check_together(binder, source, plans)
     return tuple(plans)
@@ -41,14 +47,16 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
     for index in groups[1:]:
         error("B511", "a stream takes one groupwin", plans[index].span, "give groupwin all keys at once")
     if groups and groups[0] != 0:
-        error("B512", "groupwin stands first, before the windows it groups", plans[groups[0]].span)
-    if groups and len(plans) == len(groups):
+        first = f"write #groupwin(…)#{plans[0].name}"
+        error("B512", "groupwin stands first, before the windows it groups", plans[groups[0]].span, first)
+    if groups and len(plans) == len(groups) + len(merges):
         error(
             "B513", "groupwin needs a window to group", plans[0].span, "for example E#groupwin(k)#length(5)"
         )
     for index in merges:
         if not groups:
-            error("B514", "merge ends a groupwin, and there is none", plans[index].span)
+            hint = "write #groupwin(…) with the same keys before the windows"
+            error("B514", "merge ends a groupwin, and there is none", plans[index].span, hint)
         elif plans[index].arguments != plans[0].arguments:
             error("B514", "merge takes the same keys as its groupwin", plans[index].span)
         elif sum(1 for spec, _ in roles[:index] if spec and spec.role in ("retain", "batch")) > 1:
@@ -58,6 +66,6 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
         for spec, plan in roles[derived + 1 :]:
             if spec and spec.role != "merge":
                 message = f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'"
-                error("B515", message, plan.span)
+                error("B515", message, plan.span, "insert into a stream, and give that the window")
     if source.retain and sum(1 for spec, _ in roles if spec and spec.role in ("retain", "batch")) < 2:
         error("B601", f"retain-{source.retain} has no effect on fewer than two windows", source.span)

@@ -7,11 +7,13 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.windows.catalog import WindowParameter, WindowSpec
+from sql.binder.constants import at_start
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
+from sql.binder.scope import UNKNOWN
 from sql.binder.windows.lengths import PARAMETER, bind_period, check_count, no_reads
 from sql.errors import Span, did_you_mean
-from sql.plan.bound import Bound, Const, Slot
+from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
 from sql.types import Type
 
@@ -41,19 +43,23 @@ def bind_arguments(binder: ExpressionBinder, spec: WindowSpec, call: ast.WindowC
     out: dict[str, Any] = {}
     for index, parameter in enumerate(spec.parameters):
         after = spec.parameters[index + 1 :]
-        taken = _take(remaining, parameter, after)
+        taken = _take(binder, remaining, parameter, after)
         out[parameter.name] = _BINDERS[parameter.kind](binder, spec, taken, call.span)
     if remaining:
-        binder.problems.error("B503", f"{spec.signature}: unexpected parameter", remaining[0].span)
+        message = f"{spec.signature}: unexpected parameter"
+        binder.problems.error("B503", message, remaining[0].span, f"for example {spec.example}")
     return out
 
 
 def _take(
-    remaining: list[ast.Expr], parameter: WindowParameter, after: tuple[WindowParameter, ...]
+    binder: ExpressionBinder,
+    remaining: list[ast.Expr],
+    parameter: WindowParameter,
+    after: tuple[WindowParameter, ...],
 ) -> list[ast.Expr]:
     if parameter.kind == "keys" and after:
-        # rank(key, …, size, criteria …): a constant splits the keys from the criteria.
-        at = next((i for i, arg in enumerate(remaining) if isinstance(arg, ast.Constant)), len(remaining))
+        # rank(key, …, size, criteria …): the size, which reads no event, splits the keys from the criteria.
+        at = next((i for i, arg in enumerate(remaining) if _is_fixed(binder, arg)), len(remaining))
         taken, remaining[:] = remaining[:at], remaining[at:]
         return taken
     if parameter.kind in ("keys", "criteria", "extras"):
@@ -67,18 +73,53 @@ def _take(
     return [remaining.pop(0)]
 
 
+def _is_fixed(binder: ExpressionBinder, arg: ast.Expr) -> bool:
+    """True if a parameter reads no event. What is wrong with it is reported when it is bound for good."""
+    found = binder.problems.found
+    before = len(found)
+    bound = binder.bind(arg, PARAMETER)
+    is_fixed = len(found) == before and not any(isinstance(part, Read) for part in bound.walk())
+    del found[before:]
+    return is_fixed
+
+
+def _fixed(binder: ExpressionBinder, arg: ast.Expr, wanted: Type, what: str, kind: str) -> Bound:
+    """A parameter that is known when the statement starts, of a type that `kind` names."""
+    bound = binder.bind(arg, PARAMETER)
+    no_reads(binder, bound, arg, what)
+    binder.expect(bound, wanted, f"{what} is {kind}", arg.span)
+    present = at_start(binder.site.catalog, bound)
+    if isinstance(present, Const) and present.value is None and present is not UNKNOWN:
+        hint = "leave it out, or give it a value"
+        binder.problems.error("B504", f"{what} is {kind}, not NULL", arg.span, hint)
+    return bound
+
+
 def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
     if not args:
         binder.problems.error("B503", f"{spec.signature} needs a size", at, f"for example {spec.example}")
         return Const(1)
     bound = binder.bind(args[0], PARAMETER)
     no_reads(binder, bound, args[0], "a size")
-    check_count(binder.problems, bound, f"the size of {spec.name} is", args[0].span)
+    present, what = at_start(binder.site.catalog, bound), f"the size of {spec.name} is"
+    check_count(binder.problems, present, what, args[0].span, hint=f"for example {spec.example}")
     return bound
 
 
 def _period_of(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> PeriodArgument:
     return bind_period(binder, args[0], f"the period of {spec.name}")
+
+
+def _delay(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> PeriodArgument:
+    return bind_period(binder, args[0], f"the period of {spec.name}", zero_allowed=True)
+
+
+def _timestamp(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
+    bound = _value(binder, spec, args, at)
+    if isinstance(bound, Const | Slot) and bound is not UNKNOWN:
+        message = f"{spec.name} by a constant gives all events the same time"
+        binder.problems.error("B507", message, args[0].span, f"for example {spec.example}")
+    return bound
 
 
 def _value(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
@@ -99,7 +140,7 @@ def _keys(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: 
 
 
 def _not_constant(binder: ExpressionBinder, spec: WindowSpec, bound: Bound, arg: ast.Expr) -> None:
-    if isinstance(bound, Const | Slot):
+    if isinstance(bound, Const | Slot) and bound is not UNKNOWN:
         binder.problems.error(
             "B507", f"{spec.name} by a constant keeps nothing apart", arg.span, spec.example
         )
@@ -132,17 +173,13 @@ def _predicate(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr],
 def _include(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound | None:
     if not args:
         return None
-    bound = binder.bind(args[0], PARAMETER)
-    binder.expect(bound, Type.BOOLEAN, "include_triggering_event is true or false", args[0].span)
-    return bound
+    return _fixed(binder, args[0], Type.BOOLEAN, "include_triggering_event", "true or false")
 
 
 def _reference(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound | None:
     if not args:
         return None
-    bound = binder.bind(args[0], PARAMETER)
-    binder.expect(bound, Type.INTEGER, "a reference point is an instant in ms", args[0].span)
-    return bound
+    return _fixed(binder, args[0], Type.INTEGER, "the reference point", "an instant in ms")
 
 
 def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> frozenset[str]:
@@ -173,6 +210,8 @@ def _extras(
 _BINDERS: dict[str, Callable[[ExpressionBinder, WindowSpec, list[ast.Expr], Span], Any]] = {
     "size": _size,
     "period": _period_of,
+    "delay": _delay,
+    "timestamp": _timestamp,
     "value": _value,
     "keys": _keys,
     "criteria": _criteria,

@@ -17,6 +17,7 @@ from sql.engine.context.new_body import new_body
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declaring import DeclaringStatement
 from sql.engine.steps import moved
+from sql.errors import DataError, positioned
 from sql.functions.definition import Context
 
 
@@ -47,7 +48,11 @@ class Statements:
     def begin(self, member: Member, partition: Partition, now_ms: int, *, is_late: bool = False) -> None:
         """Start an instance; `is_late`: the partition has been there before, and its earlier rows
         are not posted."""
-        body = new_body(member, self.members, partition, now_ms)
+        try:
+            body = new_body(member, self.members, partition, now_ms)
+        except DataError as error:  # a parameter of a window that the partition's properties cannot give
+            why = error if error.span is None else positioned(error, error.span, member.inner.text)
+            raise DataError(f"{member.name}: {why}") from error
         partition.bodies += (body,)
         if member.index is not None:
             member.index.enter(body, partition.row)

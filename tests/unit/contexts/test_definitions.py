@@ -112,3 +112,14 @@ def test_an_event_a_condition_cannot_read_is_an_error_of_the_context_and_of_each
         assert each.inserted == [{"id": "x", "n": "many"}]
         assert str(each.error).startswith("context 'C': 1:37: cannot evaluate n > 1: "), each.error
         assert world.engine.counters(each.rule)["errors"] == 1
+
+
+def test_a_window_that_cannot_start_in_a_partition_is_an_error_with_its_place_in_the_statement() -> None:
+    world = World(
+        "create context C start E as s end after 10 sec;\n"
+        "@name('a') context C select id\nfrom E#length(context.s.n)"
+    )
+    found = world.engine.push("E", [{"id": "x", "n": 0}], 0)
+    why = "3:15: cannot evaluate context.s.n: a size is a whole number of at least 1, not 0"
+    assert found[-1].rule == "a"
+    assert {(each.kind, each.error) for each in found} == {("error", f"context 'C': a: {why}")}
