@@ -125,30 +125,37 @@ class LastValue(Given):
 
 
 class LastPerGroup(Given):
-    """last of groups: per changed group its last row, and its first old row (`first_old`) or its last."""
+    """last of groups: per changed group its last row, and its first old row or its last. With a row for each
+    group, `is_of_groups`, there is none where HAVING drops the present one, and the old row is the first."""
 
-    def __init__(self, first_old: bool) -> None:
-        self.first_old = first_old
-        self.new: dict[Any, Out] = {}
+    def __init__(self, *, is_of_groups: bool) -> None:
+        self.is_of_groups = is_of_groups
+        self.new: dict[Any, Out | None] = {}
         self.old: dict[Any, Out] = {}
 
     def take(self, update: Update, now: int) -> None:
         for row in update.old:
-            if not (self.first_old and row.key in self.old):
+            if not (self.is_of_groups and row.key in self.old):
                 self.old[row.key] = row
+        if self.is_of_groups:
+            self.new.update(dict.fromkeys(update.keys))
         for row in update.new:
             self.new[row.key] = row
 
     def give(self) -> tuple[list[Out], list[Out]]:
-        out = list(self.new.values()), list(self.old.values())
+        out = self._shown(), list(self.old.values())
         self.new, self.old = {}, {}
         return out
 
+    def _shown(self) -> list[Out]:
+        return [row for row in self.new.values() if row is not None]
+
     def snapshot(self) -> tuple[PackedOuts, PackedOuts]:
-        return pack_outs(self.new.values()), pack_outs(self.old.values())
+        return pack_outs(self._shown()), pack_outs(self.old.values())
 
     def restore(self, state: tuple[PackedOuts, PackedOuts]) -> None:
-        self.new, self.old = ({row.key: row for row in unpack_outs(part)} for part in state)
+        new, old = map(unpack_outs, state)
+        self.new, self.old = {row.key: row for row in new}, {row.key: row for row in old}
 
 
 class LastOfTouched(Given):

@@ -118,7 +118,7 @@ class LimitBuilder:
         if self.touched is not None:
             return LastOfTouched(self.touched)
         if mode == "last" and grouped:
-            return LastPerGroup(first_old=kind == "group")
+            return LastPerGroup(is_of_groups=kind == "group")
         if mode == "last":
             return LastValue(self.present) if kind == "aggregate" else LastRows()
         return Everything(self.present if kind == "aggregate" else None, ends_empty=kind == "plain")
