@@ -213,7 +213,9 @@ CODES: dict[str, CodeText] = {
         "unidirectional in the wrong place",
         "write it at a stream without data window, whose events drive the join",
     ),
-    "B545": CodeText("rollup or cube outside of into table, or of too many keys", "group by the keys"),
+    "B545": CodeText(
+        "rollup, cube or grouping sets whose rows cannot be made", "select keys of GROUP BY and aggregates"
+    ),
     "B546": CodeText(
         "into table groups by other keys than the table has",
         "group by the columns of its primary key, in their order",

@@ -125,6 +125,16 @@ def functions() -> str:
         for name, where in HITS.items()
     ]
     rows += [(f"{name}(…)", "makes rows or columns of a value; one per SELECT") for name in SPREADS]
+    rows += [
+        (
+            "grouping(key)",
+            "1 in a row of `rollup`, `cube` or `grouping sets` that is not of this key, else 0",
+        ),
+        (
+            "grouping_id(key, …)",
+            "the same for several keys: digits of a binary number, in the order of GROUP BY",
+        ),
+    ]
     rows.append(("row_number()", "numbers the rows of one output; OVER(PARTITION BY … ORDER BY …)"))
     parts.append(table(("function", "meaning"), [(code(name), meaning) for name, meaning in rows]))
     parts.append(METADATA)

@@ -5,6 +5,14 @@ prepare   WHERE, arguments, the group `g`;
           an event that is filtered out or fails has `g = None` and changes nothing
 enter     the event `x` counts in `g`
 leave     the event `y` no longer counts in `h`, its group
+
+With grouping sets `g` and `h` are lists, of a group of each set:
+
+    g = []
+    for key in ((0, key_0, key_1), (1, key_0), (2,)):
+        g.append(get(key) or …)
+    for g_i in g:
+        g_i.n += 1
 """
 
 from __future__ import annotations
@@ -43,6 +51,18 @@ BY_VALUE = Membership("x is not ABSENT", "x = ABSENT", "", "y is not ABSENT", "y
 
 
 NONE: Mapping[str, str] = MappingProxyType({})
+
+
+@contextmanager
+def each_owner(source: SourceWriter, plan: Plan, owner: str) -> Iterator[str]:
+    """What stands before the attributes of an event's group. With grouping sets the block of each of its
+    groups."""
+    if not plan.grouping_sets:
+        yield owner
+        return
+    groups = owner.removesuffix(".")
+    with source.block(f"for {groups}_i in {groups}:"):
+        yield f"{groups}_i."
 
 
 class Fold:
@@ -107,7 +127,11 @@ class Fold:
             loop.line(f"x = {self.kept.values}")
         elif not self.is_grouped:
             loop.line("g = whole")
+        elif self.plan.grouping_sets:
+            self._write_groups(loop, event)
+            return
         else:
+            self.write_keys(loop)
             self._write_group(loop, event)
         self._write_checks(loop, owner)
 
@@ -119,18 +143,46 @@ class Fold:
         with source.block(f"if {self.member.left_counted}:"):
             yield
 
-    def _write_group(self, loop: LoopWriter, event: str) -> None:
+    def write_keys(self, loop: LoopWriter) -> None:
+        """The `key` of an event's group; with grouping sets the `keys` of its groups, each with the place of
+        its set before it."""
+        keys, sets = self.plan.group_by, self.plan.grouping_sets
+        if not sets:
+            loop.key(keys, "key")
+            return
+        for place, node in enumerate(keys):
+            loop.key((node,), f"key_{place}")
+        texts = [
+            f"({', '.join([str(i), *(f'key_{place}' for place in chosen)])},)"
+            for i, chosen in enumerate(sets)
+        ]
+        loop.line(f"keys = ({', '.join(texts)},)")
+
+    def _write_group(self, loop: LoopWriter, event: str, name: str = "g") -> None:
         source, plan = loop.source, self.plan
-        loop.key(plan.group_by, "key")
-        source.line("g = get(key)")
-        with source.block("if g is None:"):
+        source.line(f"{name} = get(key)")
+        with source.block(f"if {name} is None:"):
             with source.block(f"if len(groups) >= {plan.options.max_groups}:"):
                 source.line(f"raise over_max_groups({plan.options.max_groups})")
             if self.keeps_first and event != "x":
                 source.line("seq += 1")
-            source.line(f"g = groups[key] = Group(key{f', {event}' if self.keeps_first else ''})")
+            source.line(f"{name} = groups[key] = Group(key{f', {event}' if self.keeps_first else ''})")
         if self.can_reclaim:
             source.line("q.groups.reclaim.touch(key, now)")
+
+    def _write_groups(self, loop: LoopWriter, event: str) -> None:
+        """A group of each grouping set; none is new where one of them does not take the values."""
+        source = loop.source
+        self.write_keys(loop)
+        source.line("g = []")
+        with source.block("try:"), source.block("for key in keys:"):
+            self._write_group(loop, event, "g_i")
+            source.line("g.append(g_i)")
+            for part in self.kept.checked:
+                part.check(loop, "g_i.")
+        with source.block("except DATA_ERRORS:"):
+            self._write_dropped(source, "g.")
+            source.line("raise")
 
     def _write_checks(self, loop: LoopWriter, owner: str) -> None:
         if not self.kept.checked:
@@ -143,30 +195,34 @@ class Fold:
             for part in self.kept.checked:
                 part.check(loop, owner)
         with loop.source.block("except DATA_ERRORS:"):
-            if not self.keeps_empty:
-                with loop.source.block("if not g.n:"):
-                    loop.source.line("del groups[g.key]")
+            self._write_dropped(loop.source, owner)
             loop.source.line("raise")
+
+    def _write_dropped(self, source: SourceWriter, owner: str) -> None:
+        """Groups without events go."""
+        if self.is_grouped and not self.keeps_empty:
+            with each_owner(source, self.plan, owner) as one, source.block(f"if not {one}n:"):
+                source.line(f"del groups[{one}key]")
 
     def enter(self, loop: LoopWriter, owner: str = "g.") -> None:
         """The event counts in its group, `g` unless another `owner` is given."""
-        if self.counts:
-            loop.source.line(f"{owner}n += 1")
-        for part in self.kept.parts:
-            part.write(loop, owner, enters=True)
+        with each_owner(loop.source, self.plan, owner) as one:
+            if self.counts:
+                loop.source.line(f"{one}n += 1")
+            for part in self.kept.parts:
+                part.write(loop, one, enters=True)
 
     def leave(self, loop: LoopWriter, owner: str = "h.") -> None:
         """The event `y` no longer counts in its group, `h` unless another `owner` is given."""
         source, remembered = loop.source, [f"l_{local}" for local in self.kept.remembered]
         if remembered:
             source.line(f"{', '.join(remembered)} = {self.member.given}")
-        if self.counts:
-            source.line(f"{owner}n -= 1")
-        for part in self.kept.parts:
-            part.write(loop, owner, enters=False, prefix="l_")
-        if self.is_grouped and not self.keeps_empty:
-            with source.block("if not h.n:"):
-                source.line("del groups[h.key]")
+        with each_owner(source, self.plan, owner) as one:
+            if self.counts:
+                source.line(f"{one}n -= 1")
+            for part in self.kept.parts:
+                part.write(loop, one, enters=False, prefix="l_")
+        self._write_dropped(source, owner)
 
     # --- state ----------------------------------------------------------------------------------------------
 

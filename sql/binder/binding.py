@@ -12,7 +12,7 @@ from sql.binder.scope import UNKNOWN, Scope
 from sql.binder.statement_kind import EPL, StatementKind
 from sql.errors import Problems, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
-from sql.plan.clauses import Numbering
+from sql.plan.clauses import Grouping, Numbering
 from sql.types import Type
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
@@ -44,6 +44,7 @@ class Binding(ABC):
         self.hits: list[HitCall] = []
         self.numberings: list[Numbering] = []
         self.uses_meta = False
+        self.grouping = Grouping()
         self.parameters: list[str] = []
         """The parameters of the lambdas around, the innermost last."""
 

@@ -54,6 +54,7 @@ def _one_by_one(plan: Plan) -> bool:
         and plan.output is None
         and not plan.joins
         and not plan.spreads
+        and not plan.grouping_sets
         and not any(source.keeps or source.pattern for source in plan.sources)
     )
 

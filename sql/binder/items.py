@@ -9,7 +9,7 @@ from sql.binder.place import Place
 from sql.binder.scope import META
 from sql.binder.spread_binder import SpreadBinder
 from sql.binder.stars import check_excluded
-from sql.plan.bound import AggregateCall, Bound, Read, Slot
+from sql.plan.bound import AggregateCall, Bound, Read, event_read
 from sql.plan.clauses import ItemPlan
 from sql.plan.logical import RowKind
 from sql.types import Type
@@ -167,17 +167,8 @@ def row_kind(
     """Which of the kinds of statements of epl.md 5.2 this is."""
     if not (aggregates or group_by):
         return "plain"
-    bare = any(_reads_event(item.value, group_by) for item in items)
+    bare = any(event_read(item.value, group_by) is not None for item in items)
     local = any(call.group_by is not None for call in aggregates)
     if group_by:
         return "group_event" if bare or local else "group"
     return "event" if bare or local else "aggregate"
-
-
-def _reads_event(bound: Bound, keys: tuple[Bound, ...]) -> bool:
-    """True if an expression reads the event itself, outside aggregates and group keys."""
-    if bound in keys:
-        return False
-    if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):
-        return True
-    return any(_reads_event(part, keys) for part in bound.parts())

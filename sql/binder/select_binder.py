@@ -12,6 +12,7 @@ from sql.binder.clause_checks import check_clauses, check_plan
 from sql.binder.contexts.statement_checks import check_statement, check_without_source, context_named
 from sql.binder.effects import check_effects
 from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.expressions.grouping import GroupBinder, with_sets
 from sql.binder.expressions.partition_properties import keys_fixed
 from sql.binder.items import SELECT, ItemBinder, row_kind
 from sql.binder.output_limits import OutputLimitBinder
@@ -38,7 +39,6 @@ SubqueryKind = Literal["scalar", "row", "rows", "list", "exists"]
 HAVING = Place("HAVING", aggregates=True, prevs=True, windows=True)
 ORDER_BY = Place("ORDER BY", aggregates=True, windows=True)
 WHERE = Place("WHERE", prevs=True)
-GROUP_BY = Place("GROUP BY")
 
 
 def bind(select: ast.Select, site: Site) -> Plan:
@@ -75,15 +75,15 @@ class SelectBinder:
         joins = tuple(self._join(join) for join in select.joins)
         window = self._window()
         where = self._where(sources)
-        keys, sets = relation_binder.grouping(self.problems, select)
-        group_by = tuple(binder.bind(item, GROUP_BY) for item in keys)
+        binder.grouping = GroupBinder(binder).bind(select.group_by)
+        group_by = binder.grouping.keys
         spreads = SpreadBinder(binder, SELECT)
         items_of = ItemBinder(select, binder, send_meta=self.site.options.send_meta)
         items = self._renamed(self._with_fixed_keys(items_of.bind(spreads)))
         having = self._having(is_plain=not (group_by or binder.aggregates or binder.hits))
         order_by = tuple(map(self._criterion, select.order_by))
         output = None if select.output is None else OutputLimitBinder(binder).bind(select.output)
-        into_table = relation_binder.bind_into(binder, select, group_by, items, sets)
+        into_table = relation_binder.bind_into(binder, select, group_by, items)
         asks = (*lookups.bind_asks(binder, self.asked, joins), *self.carried)
         plan = Plan(
             text=self.site.text,
@@ -107,7 +107,7 @@ class SelectBinder:
             output_columns=None if spreads.found else items_of.output_columns(items),
             into_table=into_table,
         )
-        plan = kuiper.with_own_times(self._with_facts(plan))
+        plan = with_sets(self.problems, kuiper.with_own_times(self._with_facts(plan)), binder.grouping)
         return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
 
     def _sources(self) -> tuple[SourcePlan, ...]:
@@ -174,9 +174,10 @@ class SelectBinder:
         return self.binder.condition(self.select.where, replace(WHERE, at_arrival=at_arrival))
 
     def _with_fixed_keys(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
-        """Beside aggregates a key of the context is a property of the partition, no column of some event."""
-        context = self.site.context
-        if context is None or self.kind.mode != "delta" or not self.binder.aggregates:
+        """Beside aggregates a key of the context is a property of the partition, no column of some event;
+        unless it is a key of grouping sets."""
+        context, is_bare = self.site.context, self.binder.aggregates and not self.binder.grouping.sets
+        if context is None or self.kind.mode != "delta" or not is_bare:
             return items
         streams = [stream.name for stream in self.sources.streams]
         return tuple(replace(item, value=keys_fixed(item.value, context, streams)) for item in items)

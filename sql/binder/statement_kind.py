@@ -58,5 +58,7 @@ def _is_epl(select: ast.Select, streams: Sequence[Stream], site: Site) -> bool:
     for source in select.sources:
         if isinstance(source, ast.StreamSource) and (source.windows or source.filter):
             return True
+    if any(isinstance(part, ast.GroupingSets) for part in select.group_by):
+        return True
     clauses = (select.selector, select.output, select.insert_into, select.into_table)
     return bool(select.lots or select.annotations or any(clauses))

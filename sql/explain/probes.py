@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts, slot_kinds
-from sql.plan.clauses import ItemPlan, SourcePlan
+from sql.plan.clauses import Grouping, ItemPlan, SourcePlan
 from sql.plan.context_plan import KeyedPlan
 from sql.plan.logical import ChoicePlan, Plan
 from sql.plan.rewriting import with_sources
@@ -153,13 +153,16 @@ def _is_of_an_event(bound: Bound | None, *, reads_earlier: bool = False) -> bool
 
 def _of_pairs(plan: Plan) -> Probe:
     conditions, items = _columns(plan, [("WHERE", part) for part in conjuncts(plan.where)], [])
-    rest = replace(plan, aggregates=(), group_by=(), row_kind="plain", numberings=(), hits=())
+    rest = replace(
+        plan, aggregates=(), group_by=(), grouping_sets=(), row_kind="plain", numberings=(), hits=()
+    )
     keeps = not (plan.aggregates or plan.group_by or plan.numberings or plan.hits)
     return Probe("pairs", _bare(rest, items, where=None), conditions, keeps=keeps)
 
 
 def _of_samples(plan: Plan) -> Probe:
-    keys = _keys(plan)
+    grouping = Grouping(plan.group_by, plan.grouping_sets)
+    keys = [(text, grouping.shown(key)) for text, key in _keys(plan)]
     conditions, items = _columns(plan, [("HAVING", part) for part in conjuncts(plan.having)], keys)
     if plan.window is not None and not plan.window.is_each_event:
         items += (ItemPlan(WINDOW_START, Slot("window", "start", type=Type.INTEGER)),)

@@ -68,7 +68,7 @@ def _tree(plan: Plan, outer: int = 0) -> TreeNode:
     if plan.where is not None:
         node = TreeNode(f"where {words.written(plan.where, text)}", "", [node])
     if plan.group_by:
-        node = TreeNode(f"group by {words.several(plan.group_by, text)}", "", [node])
+        node = TreeNode(f"group by {words.groups(plan)}", "", [node])
     if plan.aggregates:
         node = TreeNode(f"Agg({_aggregates(plan)})", LEAVING[removal(plan)], [node])
     if plan.having is not None:
@@ -270,8 +270,7 @@ def _state(plan: Plan) -> list[str]:
     lines = [f"at most {', '.join(held)}"] if held else []
     if plan.group_by:
         lines.append(
-            f"one row of aggregates per {words.several(plan.group_by, plan.text)}, "
-            f"at most {plan.options.max_groups:,} groups"
+            f"one row of aggregates per {words.groups(plan)}, at most {plan.options.max_groups:,} groups"
         )
     if plan.analytics:
         lines.append("the last values of the analytic functions")
@@ -301,7 +300,8 @@ def _cost(plan: Plan) -> str:
     if plan.context is not None:
         terms += context_nodes.cost(plan.context, plan)
     samples = f"; per sample {_rows_of_a_sample(plan)}" if Extra.ROWS in besides else ""
-    return f"per event {' + '.join(terms or [Growth.CONSTANT.value])}{samples}"
+    sets = f" in each of {len(plan.grouping_sets)} grouping sets" if plan.grouping_sets else ""
+    return f"per event {' + '.join(terms or [Growth.CONSTANT.value])}{sets}{samples}"
 
 
 def _without_constant(growths: list[str]) -> list[str]:

@@ -9,8 +9,12 @@ from sql.calendar.period import Period
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
+from sql.plan.logical import Plan
 
 _LENGTHS = ((86_400_000, "day"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+
+UNWRITTEN = {"event_time": "event_time()", "grouping": "grouping set"}
+"""What stands for values that rules read without naming them."""
 
 
 def slice_of(text: str, span: Span) -> str:
@@ -31,14 +35,22 @@ def written(bound: Bound, text: str) -> str:
         return "NULL" if bound.value is None else repr(bound.value)
     if isinstance(bound, Read):
         return bound.column or "*"
-    if isinstance(bound, Slot) and bound.kind == "event_time":
-        return "event_time()"
+    if isinstance(bound, Slot) and bound.kind in UNWRITTEN:
+        return UNWRITTEN[bound.kind]
     return ", ".join(written(part, text) for part in bound.parts()) or type(bound).__name__.lower()
 
 
 def several(bounds: Iterable[Bound], text: str) -> str:
     """Expressions separated by commas."""
     return ", ".join(written(bound, text) for bound in bounds)
+
+
+def groups(plan: Plan) -> str:
+    """The keys of GROUP BY, or its grouping sets."""
+    keys = [written(key, plan.text) for key in plan.group_by]
+    if not plan.grouping_sets:
+        return ", ".join(keys)
+    return ", ".join(f"({', '.join(keys[place] for place in chosen)})" for chosen in plan.grouping_sets)
 
 
 def length(millis: int) -> str:

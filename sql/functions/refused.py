@@ -19,8 +19,6 @@ REFUSED: dict[str, str] = {
     "exists": "a missing column is NULL; use x IS NOT NULL",
     "theta_sketch": "it needs the package datasketches; use pip install 'penstock[sketch]'",
     "theta_sketch_agg": "it needs the package datasketches; use pip install 'penstock[sketch]'",
-    "grouping": "a row of rollup or cube has NULL in the columns that it is not grouped by; use x IS NULL",
-    "grouping_id": "a row of rollup or cube has NULL in the columns that it is not grouped by; use x IS NULL",
     "transpose": "an event's type cannot be changed in place; name the columns, or use extract(x)",
 }
 """Name in lower case to reason and remedy, which complete the sentence "<name>() is not offered: …"."""

@@ -58,6 +58,7 @@ class Slot(Bound):
     context                               key: 'id' of the partition, or the place of a property:
                                           (depth, index)
     hit, row_number                       key: index into the plan's list of that kind
+    grouping                              key: its value in the rows of each grouping set
     builtin                               key: current_count … of expression windows
     event_time, meta, istream             the event's time; a metadata path; TRUE on insert rows
     """
@@ -226,3 +227,12 @@ def reads_subquery(nodes: Iterable[Bound]) -> bool:
 def sources_read(expression: Bound) -> frozenset[int]:
     """The sources whose columns an expression reads."""
     return frozenset(part.source for part in expression.walk() if isinstance(part, Read))
+
+
+def event_read(bound: Bound, keys: tuple[Bound, ...]) -> Bound | None:
+    """The first part of an expression that reads the event itself, outside aggregates and group keys."""
+    if bound in keys:
+        return None
+    if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):
+        return bound
+    return next(filter(None, (event_read(part, keys) for part in bound.parts())), None)

@@ -5,13 +5,14 @@ Plain data, of which `sql.plan.logical` makes whole plans.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from sql.errors import NOWHERE, Span
-from sql.plan.bound import AggregateCall, Bound, Read
+from sql.plan.bound import AggregateCall, Bound, Const, Op, Read, Slot
 from sql.plan.pattern_plan import PatternPlan
 from sql.plan.recognize_plan import RecognizePlan
+from sql.plan.rewriting import with_parts
 from sql.record import Record
 from sql.syntax import CronField
 from sql.types import Type
@@ -23,6 +24,43 @@ class Criterion(Record):
     value: Bound
     descending: bool = False
     nulls_first: bool | None = None
+
+
+Keys = tuple[int, ...]
+"""The places of some keys of GROUP BY."""
+
+
+class Grouping(Record):
+    """The keys of GROUP BY. `sets`: the sets of keys that `rollup`, `cube` and `grouping sets` name, in the
+    order of their rows; () without any of these words."""
+
+    keys: tuple[Bound, ...] = ()
+    sets: tuple[Keys, ...] = ()
+
+    def number(self, keys: Sequence[Bound], span: Span) -> Slot:
+        """The number whose binary digits say for each of some keys, in the order of GROUP BY, if the set of a
+        row lacks it."""
+        places = sorted(map(self.keys.index, keys), reverse=True)
+        values = (sum((place not in chosen) << i for i, place in enumerate(places)) for chosen in self.sets)
+        return Slot("grouping", tuple(values), type=Type.INTEGER, span=span)
+
+    @property
+    def place(self) -> Slot:
+        """The place of the set of a row among the sets."""
+        return Slot("grouping", tuple(range(len(self.sets))), type=Type.INTEGER)
+
+    def shown(self, bound: Bound) -> Bound:
+        """An expression as rows show it: with NULL for each key that the set of the row lacks."""
+        if not self.sets:
+            return bound
+        if bound not in self.keys:
+            return with_parts(bound, self.shown)
+        lacks = self.number([bound], bound.span)
+        if not any(lacks.key):
+            return bound
+        is_there = Op("=", (lacks, Const(0, type=Type.INTEGER)), type=Type.BOOLEAN)
+        nothing = Const(None, type=Type.NULL)
+        return Op("case", (is_there, bound, nothing), type=bound.type, span=bound.span)
 
 
 class Numbering(Record):
@@ -252,14 +290,14 @@ class OutputPlan(Record):
 
 
 class IntoTable(Record):
-    """The table columns of `into table`: `columns[i]` is the table's column of the statement's aggregate i.
+    """The columns of the table of `into table`; `columns[i]` is that of the statement's aggregate i.
 
-    `sets`: with `rollup` or `cube` the grouping sets, each the indexes of its keys; the others are NULL.
+    `sets`: the grouping sets, of plain keys the one of all: an event counts in a row of each.
     """
 
     table: str
     columns: tuple[str, ...]
-    sets: tuple[tuple[int, ...], ...]
+    sets: tuple[Keys, ...]
 
 
 EACH_EVENT = GroupWindowPlan("count", size=1, interval=1)

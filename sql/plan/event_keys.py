@@ -76,6 +76,7 @@ def _check_rows(plan: Plan) -> None:
     ordered = plan.order_by or plan.limit or plan.offset or plan.numberings
     apart = {spread.kind for spread in plan.spreads} & {"changes", "requests"}
     for found, what in (
+        (plan.grouping_sets, "the rule has rows for several keys together (rollup, cube, grouping sets)"),
         (ordered, "the rule puts the rows of several keys in order"),
         (plan.distinct, "the rule compares the rows of several keys (DISTINCT)"),
         (plan.output is not None, "the rule limits the output over several keys"),

@@ -18,6 +18,7 @@ from sql.plan.clauses import (
     IntoTable,
     ItemPlan,
     JoinPlan,
+    Keys,
     Numbering,
     OutputPlan,
     SourcePlan,
@@ -172,6 +173,8 @@ class Plan(Record, dict=True):
     window: GroupWindowPlan | None = None
     where: Bound | None = None
     group_by: tuple[Bound, ...] = ()
+    grouping_sets: tuple[Keys, ...] = ()
+    """The sets of keys in whose groups an event counts; () where it counts in the group of all keys."""
     aggregates: tuple[AggregateCall, ...] = ()
     prevs: tuple[PrevCall, ...] = ()
     hits: tuple[HitCall, ...] = ()
@@ -343,6 +346,7 @@ class Plan(Record, dict=True):
             ("subqueries", [[part.plan.fingerprint, part.kind, part.correlated] for part in self.subqueries]),
             ("the stream's timestamp", self.timestamp), ("the option zone", self.options.zone),
             ("the option lateTolerance", self.options.late_tolerance_ms), ("INTO TABLE", self.into_table),
+            *([("GROUP BY", self.grouping_sets)] if self.grouping_sets and not self.into_table else []),
             *([("JOIN", self.asks)] if self.asks else []),
             *([] if self.acts is None else [("ON", self.acts)]),
         ]  # fmt: skip

@@ -21,11 +21,16 @@ def rewritten(bound: Bound, change: Callable[[Read | Slot], Bound]) -> Bound:
     """The expression with every column and every value of an operator changed."""
     if isinstance(bound, Read | Slot):
         return change(bound)
+    return with_parts(bound, lambda part: rewritten(part, change))
+
+
+def with_parts(bound: Bound, change: Callable[[Bound], Bound]) -> Bound:
+    """The expression with its direct operands changed."""
     if isinstance(bound, Op | Apply):
-        return replace(bound, args=tuple(rewritten(arg, change) for arg in bound.args))
+        return replace(bound, args=tuple(map(change, bound.args)))
     if isinstance(bound, TableRead) and bound.keys is not None:
-        return replace(bound, keys=tuple(rewritten(key, change) for key in bound.keys))
+        return replace(bound, keys=tuple(map(change, bound.keys)))
     if isinstance(bound, Enumerate):
-        body = None if bound.body is None else rewritten(bound.body, change)
-        return replace(bound, base=rewritten(bound.base, change), body=body)
+        body = None if bound.body is None else change(bound.body)
+        return replace(bound, base=change(bound.base), body=body)
     return bound

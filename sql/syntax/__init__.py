@@ -103,6 +103,7 @@ from sql.syntax.relations import (
 from sql.syntax.select import (
     Annotation,
     Assignment,
+    GroupingSets,
     GroupWindow,
     InsertInto,
     OutputLimit,
@@ -163,6 +164,7 @@ __all__ = [
     "FilterAtom",
     "FollowedBy",
     "GroupWindow",
+    "GroupingSets",
     "Hashed",
     "HashedType",
     "In",

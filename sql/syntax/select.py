@@ -23,6 +23,17 @@ class GroupWindow(Node):
     over: Over | None = None
 
 
+GroupingKind = Literal["rollup", "cube", "grouping sets", "keys"]
+
+
+class GroupingSets(Expr):
+    """`rollup(…)`, `cube(…)` or `grouping sets(…)` in GROUP BY, or keys in one of them: `(a, b)`. Parts of
+    `grouping sets` may be of any kind."""
+
+    kind: GroupingKind
+    parts: tuple[Expr, ...]
+
+
 class Assignment(Node):
     """`name = expr` of `set`; with `index` the element of an array: `xs[1] = e`."""
 

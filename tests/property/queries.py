@@ -69,6 +69,10 @@ SELECTS = (
     "lastever(v) as z from E{}",
     "select irstream id, countever(v) as c, lastever(id) as z from E{} where n > 1",
     "select irstream k, countever(*) as c, sum(n) as s from E{} group by k",
+    "select irstream k, n, f, sum(v) as s, count(*) as c, grouping_id(k, n, f) as g from E{} "
+    "group by k, rollup(n, f)",
+    "select irstream k, max(n) as hi, grouping(k) as g from E{} where n < 4 group by cube(k, f) "
+    "having count(*) > 1 or k is null",
 )
 
 GROUP_WINDOWS = (

@@ -150,7 +150,8 @@ def statements(draw: st.DrawFn, event_time: bool = False) -> Rule:
     text = f"select {selector}{_maybe(draw, '{}', ('distinct ',), 8)}{', '.join(items)} from {source}"
     text += _maybe(draw, " where {}", CONDITIONS, 4)
     if is_grouped:
-        text += " group by k, n" if kind == "grouped" and draw(st.booleans()) else " group by k"
+        spreads = ["k, n"] if kind == "grouped" else ["rollup(k, n)", "grouping sets((), k, (n, id))"]
+        text += f" group by {draw(st.sampled_from(['k', 'k', *spreads]))}"
     if kind not in ("star", "columns"):
         text += _maybe(draw, " having {}", HAVINGS, 4)
     text += _maybe(draw, " {}", LIMITS, 10)

@@ -40,6 +40,7 @@ SELECTS = {
     "group": f"select dev, {AGGREGATES} from m{{}} group by dev",
     "group_event": f"select dev, n, v, {AGGREGATES} from m{{}} group by dev",
     "group of a failing key": "select n, count(*) as c, sum(v) as s from m{} group by v + 1, n",
+    "grouping sets": f"select dev, {AGGREGATES}, grouping(dev) as g from m{{}} group by rollup(dev, n)",
     "groups of two": "select dev, n, count(*) as c, sum(v) as s from m{} group by dev, n",
 }
 """A statement of each kind of rows."""
@@ -56,7 +57,7 @@ def test_kinds_of_rows(window: str, kind: str, steps: list[Step], event_time: bo
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("kind", ["plain", "event", "aggregate", "group", "group_event"])
+@pytest.mark.parametrize("kind", ["plain", "event", "aggregate", "group", "group_event", "grouping sets"])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), rest=st.sampled_from(RESTS))
 @examples(25)
 def test_clauses_around_batches(
@@ -119,7 +120,7 @@ def test_plain_values_in_structs(window: str, kind: str, steps: list[Step], rest
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("kind", ["plain", "group", "group_event"])
+@pytest.mark.parametrize("kind", ["plain", "group", "group_event", "grouping sets"])
 @given(
     steps=streams(),
     groups=st.integers(1, 3),

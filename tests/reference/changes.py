@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sql.plan.bound import Slot
+from sql.plan.bound import Bound, Slot
 from sql.plan.logical import Plan
 from tests.reference.aggregates import AGGREGATES
 from tests.reference.expressions import Place, Row, evaluate, holds
 from tests.reference.rows import Event, Values, aggregate, key, output
-from tests.reference.windows import BATCHES, Delta, once, relation_of
+from tests.reference.windows import BATCHES, Delta, relation_of
 
 NOT_BY_ARRIVAL = {"groupwin", "sort", "rank", "time_order", "timetolive"}
 """Windows whose own order `prev` counts in, or that are several."""
@@ -122,9 +122,11 @@ class Statement:
         covered: list[Event],
         inserted: bool = True,
         ever: list[Event] | None = None,
+        chosen: int = 0,
     ) -> Values:
         ever = self.ever if ever is None else ever
-        return WithPast(self.plan, list(covered), event, None, inserted, self.entered, self.seen, ever)
+        past = self.entered, self.seen, ever
+        return WithPast(self.plan, list(covered), event, None, inserted, chosen, *past)
 
     def _update(self, inserted: list[Event], removed: list[Event]) -> tuple[list[Values], list[Values]]:
         """The new and old rows of one partial update. Inserts are taken in first, then removes."""
@@ -142,20 +144,35 @@ class Statement:
             )
         if kind == "group_event":
             return (
-                [self._values(event, like(self.plan, after, event)) for event in inserted],
-                [self._values(event, like(self.plan, after, event), False) for event in removed],
+                [self._values(event, like(by, after, event)) for event in inserted],
+                [self._values(event, like(by, after, event), False) for event in removed],
             )
-        changed = {key(by, event): event for event in reversed([*inserted, *removed])}
-        firsts = once(event for event in [*inserted, *removed] if changed[key(by, event)] is event)
-        return (
-            [self._values(event, like(self.plan, after, event)) for event in firsts],
-            [self._values(event, like(self.plan, before, event), False, was) for event in firsts],
-        )
+        new: list[Values] = []
+        old: list[Values] = []
+        for chosen, keys in enumerate(sets_of(self.plan)):
+            for event in first_of_each(keys, [*inserted, *removed]):
+                new.append(self._values(event, like(keys, after, event), chosen=chosen))
+                old.append(self._values(event, like(keys, before, event), False, was, chosen))
+        return new, old
 
 
-def like(plan: Plan, events: list[Event], event: Event) -> list[Event]:
+def sets_of(plan: Plan) -> list[tuple[Bound, ...]]:
+    """The keys of each grouping set; of a statement without any its keys."""
+    sets = plan.grouping_sets or (range(len(plan.group_by)),)
+    return [tuple(plan.group_by[place] for place in chosen) for chosen in sets]
+
+
+def first_of_each(keys: tuple[Bound, ...], events: list[Event]) -> list[Event]:
+    """The first event of each group."""
+    found: dict[Any, Event] = {}
+    for event in events:
+        found.setdefault(key(keys, event), event)
+    return list(found.values())
+
+
+def like(keys: tuple[Bound, ...], events: list[Event], event: Event) -> list[Event]:
     """The events of the same group."""
-    return [other for other in events if key(plan.group_by, other) == key(plan.group_by, event)]
+    return [other for other in events if key(keys, other) == key(keys, event)]
 
 
 @dataclass(frozen=True)
@@ -201,7 +218,8 @@ class WithPast(Values):
 
     def _ever(self) -> list[Event]:
         by_group = self.plan.row_kind in ("group", "group_event") and self.event is not None
-        return like(self.plan, self.ever, self.event) if by_group and self.event else self.ever
+        keys = sets_of(self.plan)[self.chosen]
+        return like(keys, self.ever, self.event) if by_group and self.event else self.ever
 
     @staticmethod
     def _at(node: Any, events: list[Event], place: int) -> Any:

@@ -57,6 +57,8 @@ class Values:
     window: dict[str, int] | None = None
     inserted: bool = True
     """Whether it is an insert row."""
+    chosen: int = 0
+    """The place of its grouping set."""
 
     def __call__(self, slot: Slot) -> Any:
         match slot.kind:
@@ -73,6 +75,8 @@ class Values:
                 )
             case "istream":
                 return self.inserted
+            case "grouping":
+                return slot.key[self.chosen]
         raise NotImplementedError(f"the reference evaluator has no {slot.kind}")
 
     @property

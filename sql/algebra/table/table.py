@@ -211,14 +211,18 @@ class Table:
 
     def row_for(self, values: Sequence[Any], now_ms: int) -> TableRow:
         """The row that `into table` aggregates into; the first event of a key makes it."""
-        key = tuple(map(key_of, values)) if len(values) != 1 else key_of(values[0])
-        row = self.rows.by_key.get(key)
+        row = self.rows.by_key.get(key_for(values))
         if row is None:
             for oldest in self.bounded.room(len(self.rows.by_key), 1, ()):
                 self.rows.remove(oldest)
             row = self.rows.made(dict(zip(self.declaration.keys, values, strict=True)), now_ms)
             self.rows.add(row, now_ms)
         return row
+
+
+def key_for(values: Sequence[Any]) -> Any:
+    """The key of the row with these values in its key columns."""
+    return tuple(map(key_of, values)) if len(values) != 1 else key_of(values[0])
 
 
 def primary_key(rows: TableRows, order: tuple[int, ...]) -> KeyIndex:

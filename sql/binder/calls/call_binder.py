@@ -53,6 +53,8 @@ def bind_call(binder: Binding, node: ast.Call, place: Place) -> Bound:
             "B315", f"{name}() stands by itself in SELECT, not in {_inside(place)}", node.span
         )
         return UNKNOWN
+    if name in ("grouping", "grouping_id"):
+        return _grouping(binder, node, place)
     if name in WINDOW_FUNCTIONS or name == "event_time":
         return _window_function(binder, node, place)
     if name == "istream" and binder.kind.epl:
@@ -131,6 +133,24 @@ def _window_function(binder: Binding, node: ast.Call, place: Place) -> Bound:
         where = "needs a window in GROUP BY and stands in SELECT, HAVING or ORDER BY"
         binder.problems.error("B320", f"{node.name}() {where}", node.span)
     return Slot("window", WINDOW_FUNCTIONS[node.name], type=Type.INTEGER, span=node.span)
+
+
+def _grouping(binder: Binding, node: ast.Call, place: Place) -> Bound:
+    """A number for the keys that the grouping set of a row lacks."""
+    if not check_arity(binder, node, 1, 1 if node.name == "grouping" else None):
+        return UNKNOWN
+    if not (place.aggregates and binder.grouping.sets):
+        message = f"{node.name}() stands in SELECT, HAVING or ORDER BY beside rollup, cube or grouping sets"
+        binder.problems.error("B545", message, node.span)
+        return UNKNOWN
+    keys: list[Bound] = []
+    for arg in node.args:
+        key = binder.bind(arg, replace(place, aggregates=False))
+        if key not in binder.grouping.keys or key in keys:
+            binder.problems.error("B545", f"{node.name}() takes keys of GROUP BY, each once", arg.span)
+            return UNKNOWN
+        keys.append(key)
+    return binder.grouping.number(keys, node.span)
 
 
 def _meta(binder: Binding, node: ast.Call, place: Place) -> Bound:

@@ -3,8 +3,7 @@ inserted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, product
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from sql import syntax as ast
@@ -19,9 +18,6 @@ from sql.plan.declared import AggregateColumn, WindowDeclaration
 from sql.plan.logical import Plan
 from sql.record import replace
 from sql.types import Type
-
-GroupingSets = Callable[[range], Iterable[tuple[int, ...]]]
-"""From the places of keys to the places of each of their grouping sets."""
 
 
 def check_sources(problems: Problems, sources: Sequence[ast.Source], streams: Sequence[Stream]) -> None:
@@ -53,62 +49,11 @@ def check_sources(problems: Problems, sources: Sequence[ast.Source], streams: Se
 # --- into table ---------------------------------------------------------------------------------------------
 
 
-def _prefixes(places: range) -> Iterable[tuple[int, ...]]:
-    return [tuple(places[:count]) for count in range(len(places), -1, -1)]
-
-
-def _subsets(places: range) -> Iterable[tuple[int, ...]]:
-    return [tuple(compress(places, chosen)) for chosen in product((True, False), repeat=len(places))]
-
-
-SETS: dict[str, GroupingSets] = {"rollup": _prefixes, "cube": _subsets}
-"""The grouping sets of keys at these places, the set of all keys first."""
-SPREAD_MAX = 8
-"""The most keys in `rollup` and `cube` together: an event changes a row of each grouping set, of which eight
-keys give 256 at most."""
-
-
-def grouping(
-    problems: Problems, select: ast.Select
-) -> tuple[tuple[ast.Expr, ...], tuple[tuple[int, ...], ...]]:
-    """The keys of GROUP BY, and the grouping sets: the combinations of those of each `rollup` and `cube` with
-    the single keys."""
-    parts = [_sets_of(part) for part in select.group_by]
-    keys = tuple(key for own, _ in parts for key in own)
-    spread = [(part, own) for part, (own, sets) in zip(select.group_by, parts, strict=True) if sets]
-    if spread and select.into_table is None:
-        problems.error("B545", "rollup and cube need a table to aggregate into", spread[0][0].span)
-    many = [key for _, own in spread for key in own]
-    if len(many) > SPREAD_MAX:
-        what = f"{len(many)} keys in rollup and cube; {SPREAD_MAX} are the most"
-        problems.error("B545", what, many[SPREAD_MAX].span)
-        return keys, (tuple(range(len(keys))),)
-    chosen: list[tuple[int, ...]] = [()]
-    first = 0
-    for own, sets in parts:
-        places = range(first, first + len(own))
-        first = places.stop
-        chosen = [(*before, *more) for before in chosen for more in (sets or _whole)(places)]
-    return keys, tuple(chosen)
-
-
-def _whole(places: range) -> Iterable[tuple[int, ...]]:
-    return [tuple(places)]
-
-
-def _sets_of(part: ast.Expr) -> tuple[tuple[ast.Expr, ...], GroupingSets | None]:
-    """The keys of a part of GROUP BY; their grouping sets, None for a single key."""
-    if isinstance(part, ast.Call) and part.name in SETS:
-        return part.args, SETS[part.name]
-    return (part,), None
-
-
 def bind_into(
     binder: ExpressionBinder,
     select: ast.Select,
     group_by: tuple[Bound, ...],
     items: tuple[ItemPlan, ...],
-    sets: tuple[tuple[int, ...], ...],
 ) -> IntoTable | None:
     """Which column of the table each aggregate of the statement is; problems where they do not fit."""
     if select.into_table is None:
@@ -141,6 +86,7 @@ def bind_into(
     if len(columns) < max(1, len(binder.aggregates)):
         problems.error("B547", "into table selects aggregates, each as a column of the table", select.span)
         return None
+    sets = binder.grouping.sets or (tuple(range(len(group_by))),)
     return IntoTable(stream.name, tuple(columns[index] for index in sorted(columns)), sets)
 
 

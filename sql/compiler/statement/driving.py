@@ -70,9 +70,7 @@ def feeds(plan: Plan) -> bool:
     into = plan.into_table
     if into is None or len(plan.sources) != 1 or plan.mode != "delta" or not plan.sources[0].is_bare:
         return False
-    if into.sets != (tuple(range(len(plan.group_by))),):
-        return False
-    if plan.orders_rows or plan.output or plan.reads_beside:
+    if plan.grouping_sets or plan.orders_rows or plan.output or plan.reads_beside:
         return False
     if any(call.group_by is not None for call in plan.aggregates):
         return False

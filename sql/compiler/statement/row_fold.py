@@ -39,11 +39,9 @@ class RowFold(Fold):
         if not self.needs_event:
             source.line("x = None")
 
-    def _write_group(self, loop: LoopWriter, event: str) -> None:
-        keys = self.plan.group_by
-        loop.key(keys, "key")
+    def _write_group(self, loop: LoopWriter, event: str, name: str = "g") -> None:
         loop.line("g = get(key)")
-        values = ", ".join(loop.value(node) for node in keys)
+        values = ", ".join(loop.value(node) for node in self.plan.group_by)
         with loop.source.block("if g is None:"):
             loop.line(f"g = table.row_for([{values}], now)")
         loop.line("accumulators = g.accumulators")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sql.algebra.fold import each_owner
 from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import criteria_text, write_row
@@ -98,7 +99,11 @@ class Show:
             source.line("gone = []")
 
     def before(self, source: SourceWriter, group: str, event: str) -> None:
-        """Before an event enters or leaves a group."""
+        """Before an event enters or leaves a group, or one of each grouping set."""
+        with each_owner(source, self.plan, f"{group}.") as owner:
+            self._write_before(source, owner.removesuffix("."), event)
+
+    def _write_before(self, source: SourceWriter, group: str, event: str) -> None:
         if self.defers:
             if self.defers == "groups":
                 source.line(f"touched[{group}] = {event}")

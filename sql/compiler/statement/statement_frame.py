@@ -44,6 +44,7 @@ from sql.emission import Emission, Out, Update
 from sql.errors import over_max_groups
 from sql.plan.bound import slot_kinds
 from sql.plan.logical import Plan
+from sql.plan.walk import slots_of
 from sql.types import key_of
 
 
@@ -162,6 +163,9 @@ class StatementFrame:
         found = BUILTIN_CODES | self.fold.kept.codes(owner, "x", self.names.bind)
         found["istream", None] = Code(is_new, False, True, "boolean")
         found["event_time", None] = Code(time, False, False, "number")
+        for slot in slots_of(self.plan) if self.plan.grouping_sets else ():
+            if slot.kind == "grouping":
+                found["grouping", slot.key] = Code(f"{slot.key}[{owner}key[0]]", False, False, "number")
         for place in range(len(self.plan.analytics)):
             found["analytic", place] = Code(f"x.extra[{place}]")
         for place, hit in enumerate(self.plan.hits):

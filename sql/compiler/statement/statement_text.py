@@ -119,7 +119,10 @@ class StatementText:
                         source.line("b = q.earlier.beside(x, True)")
                     loop.skip_unless(plan.where)
                     if plan.group_by:
-                        loop.key(plan.group_by, "key")
-                    source.line(f"found.append(({'key' if plan.group_by else '()'}, x))")
+                        self.fold.write_keys(loop)
+                    if plan.grouping_sets:
+                        source.line("found += [(key, x) for key in keys]")
+                    else:
+                        source.line(f"found.append(({'key' if plan.group_by else '()'}, x))")
             source.line("return found")
         return Generated(source, frame.names.bound)

@@ -105,6 +105,14 @@ class Groups:
         counted = sorted(seq for seq, event in store.events.items() if event.group is not None)
         return RowBlocks(self.holder, [store.events[seq] for seq in counted], counted, (), _pack_member)
 
+    def _group_of(self, packed: Any) -> Any:
+        """The group of an event, or one of each grouping set; None of an event that has left, and its group
+        with it."""
+        if not self.fold.plan.grouping_sets:
+            return self.by_key.get(unpack_key(packed)) if self.whole is None else self.whole
+        groups = [self.by_key.get(unpack_key(key)) for key in packed]
+        return None if None in groups else groups
+
     def restore(self, snapshot: dict[str, Any], store: EventStore) -> None:
         """Put groups back, and the events into their groups."""
         find = store.find
@@ -116,7 +124,7 @@ class Groups:
                 self.whole = group
         for seq, key, values in snapshot["members"]:
             event = find(seq)
-            event.group = self.by_key.get(unpack_key(key)) if self.whole is None else self.whole
+            event.group = self._group_of(key)
             event.values = unpack_values(values)
         for place, part in snapshot["shared"].items():
             self.shared[int(place)].restore(part, find)
@@ -126,7 +134,9 @@ class Groups:
 
 
 def _pack_member(event: Event) -> list[Any]:
-    return [event.seq, pack_key(event.group.key), pack_values(event.values)]
+    group = event.group
+    key = [pack_key(one.key) for one in group] if group.__class__ is list else pack_key(group.key)
+    return [event.seq, key, pack_values(event.values)]
 
 
 def pack_values(values: object) -> Any:

@@ -3,30 +3,27 @@ several statements may feed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.accumulators import SKIP, argument_of
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.table.row import TableRow
-from sql.algebra.table.table import Table
+from sql.algebra.table.table import Table, key_for
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Update
 from sql.engine.statement.groups import pack_values, unpack_values
 from sql.engine.statement.statement_core import StatementCore
+from sql.types import key_of
 
-Counted = tuple[list[TableRow], list[Any], Any]
-"""The rows an event was counted in, what it contributed to each aggregate, and its key."""
+Counted = tuple[list[TableRow], list[Any], Sequence[Any]]
+"""The rows an event was counted in, what it contributed to each aggregate, and the keys of its groups."""
 
 CountedState = list[tuple[int, list[int], list[Any]]]
 """By event the rows that it is counted in, and what it contributed."""
 
-NO_KEY = object()
-"""The key of an event that is not counted."""
-
-
-NOWHERE: Counted = ([], [], None)
+NOWHERE: Counted = ([], [], ())
 """What is remembered of an event that no row counts."""
 
 
@@ -47,16 +44,19 @@ class TableFold:
         self.slots = statement.program.text.fold.kept.slots
         self.places = [self.table.places[name] for name in self.into.columns]
         """For each aggregate the place of its accumulator in a row."""
-        self.is_one = self.into.sets == (tuple(range(len(plan.group_by))),)
+        self.sets = plan.grouping_sets
         self.leaves = bool(plan.joins) or plan.sources[0].keeps
         self.counted: dict[Event, Counted] = {}
         """The row that counts each event: an event counted in a deleted row leaves no other row."""
 
     # --- groups ---------------------------------------------------------------------------------------------
 
-    def group_at(self, key: object, event: Event) -> Any:
+    def group_at(self, key: Any, event: Event) -> Any:
         """The row of a key as a group of the compiled text; an empty group where the table has none."""
-        row = self.table.rows.by_key.get(key)
+        if self.sets:
+            row = self.table.rows.by_key.get(key_for(self._row_keys(event)[key[0]]))
+        else:
+            row = self.table.rows.by_key.get(key)
         group = self.statement.groups.empty(key, event)
         if row is not None:
             for slot, place in zip(self.slots, self.places, strict=True):
@@ -65,16 +65,16 @@ class TableFold:
 
     def _rows_of(self, key: object, event: Event) -> list[TableRow]:
         """The rows an event is counted in: that of its key, or one for each grouping set."""
-        row = self.table.rows.by_key.get(key) if self.is_one else None
+        row = None if self.sets else self.table.rows.by_key.get(key)
         if row is not None:
             return [row]
+        return [self.table.row_for(values, event.time_ms) for values in self._row_keys(event)]
+
+    def _row_keys(self, event: Event) -> list[list[Any]]:
+        """The keys of these rows, where those that the set lacks are NULL."""
         values = [value(event) for value in self.keys]
-        return [
-            self.table.row_for(
-                [item if i in chosen else None for i, item in enumerate(values)], event.time_ms
-            )
-            for chosen in self.into.sets
-        ]
+        sets = self.into.sets
+        return [[item if i in chosen else None for i, item in enumerate(values)] for chosen in sets]
 
     # --- changes --------------------------------------------------------------------------------------------
 
@@ -82,51 +82,61 @@ class TableFold:
         """One update of the windows or the join: rows of the table change, and the
         statement's rows are made; the update where something has changed."""
         statement, show = self.statement, self.statement.program.text.show
-        came = [(event, key) for event in delta.inserted if (key := self._key_of(event)) is not NO_KEY]
+        came = [(event, keys) for event in delta.inserted if (keys := self._keys_of(event))]
         gone = self._keyed_counted(delta.removed, dict(came))
         if not came and not gone and (delta.inserted or delta.removed):
             return None
         changed: dict[Any, Event] = {}
-        for event, key in (*came, *gone):
-            changed.setdefault(key, event)
+        for event, keys in (*came, *gone):
+            for key in keys:
+                changed.setdefault(key, event)
         by_key = show.kind in ("group", "aggregate")
         if by_key and show.has_old:
             self._show(changed.items(), old, is_new=False)
-        folded = [(event, key) for event, key in came if self._folded(event, key)]
+        folded = [(event, keys) for event, keys in came if self._folded(event, keys[0])]
         for event, _ in gone:
             self._leave(event)
         if by_key:
             if len(folded) < len(came):
-                touched = {key for _, key in (*folded, *gone)}
+                touched = {key for _, keys in (*folded, *gone) for key in keys}
                 changed = {key: event for key, event in changed.items() if key in touched}
             self._show(changed.items(), new, is_new=True)
         else:
-            self._show([(key, event) for event, key in folded], new, is_new=True)
+            self._show([(key, event) for event, (key,) in folded], new, is_new=True)
             if show.has_old:
-                self._show([(key, event) for event, key in gone], old, is_new=False)
+                self._show([(key, event) for event, (key,) in gone], old, is_new=False)
         if statement.groups.shows_all:
             statement.groups.representatives.update(changed)
         return Update(new, old, len(folded), len(gone), tuple(changed))
 
-    def _keyed_counted(self, events: Iterable[Event], came: Mapping[Event, Any]) -> list[tuple[Event, Any]]:
+    def _keyed_counted(
+        self, events: Iterable[Event], came: Mapping[Event, Sequence[Any]]
+    ) -> list[tuple[Event, Sequence[Any]]]:
         """The events that are counted, with their keys; some may only come with this update."""
         keyed = (
-            (event, self.counted[event][2] if event in self.counted else came.get(event, NO_KEY))
+            (event, self.counted[event][2] if event in self.counted else came.get(event, ()))
             for event in events
         )
-        return [(event, key) for event, key in keyed if key is not NO_KEY]
+        return [(event, keys) for event, keys in keyed if keys]
 
-    def _key_of(self, event: Event) -> Any:
-        """The key of an event; NO_KEY where WHERE does not hold, or where it cannot be evaluated."""
+    def _keys_of(self, event: Event) -> Sequence[Any]:
+        """The keys of an event's groups, with grouping sets each behind the place of its set; none where
+        WHERE does not hold, or where it cannot be evaluated."""
         try:
             if self.where is not None:
                 before = self.statement.earlier.beside(event, True) if self.plan.prevs else []
                 if not self.where(event, before, True):
-                    return NO_KEY
-            return self.key(event)
+                    return ()
+            return self._keys(event)
         except DATA_ERRORS as error:
             self.statement.fail(event.row, error)
-            return NO_KEY
+            return ()
+
+    def _keys(self, event: Event) -> Sequence[Any]:
+        if not self.sets:
+            return (self.key(event),)
+        parts = [key_of(value(event)) for value in self.keys]
+        return [(place, *(parts[i] for i in chosen)) for place, chosen in enumerate(self.sets)]
 
     def _folded(self, event: Event, key: object) -> bool:
         """True if the event could be counted."""
@@ -149,7 +159,7 @@ class TableFold:
             self.table.bounded.wrote(row, event.time_ms)
         self.table.version += 1
         if self.leaves:
-            self.counted[event] = rows, values, key
+            self.counted[event] = rows, values, self._keys(event)
         return True
 
     def _leave(self, event: Event) -> None:
@@ -187,4 +197,4 @@ class TableFold:
         for seq, numbers, values in state:
             event = find(seq)
             kept = [rows[number] for number in numbers if number in rows]
-            self.counted[event] = kept, [unpack_values(value) for value in values], self.key(event)
+            self.counted[event] = kept, [unpack_values(value) for value in values], self._keys(event)

@@ -9,10 +9,23 @@ from sqlglot import Token, TokenType
 from sql.language.cursor import span_of, word_of
 from sql.language.statements.output_parser import OutputGrammar
 from sql.language.statements.source_parser import SourceParser
-from sql.syntax import Assignment, Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
+from sql.syntax import (
+    Assignment,
+    Expr,
+    GroupingSets,
+    GroupWindow,
+    InsertInto,
+    Join,
+    Select,
+    SelectItem,
+    Source,
+)
+from sql.syntax.select import GroupingKind
 from sql.syntax.window_words import GROUP_WINDOWS
 
 Selector = Literal["istream", "rstream", "irstream"]
+
+SPREADS: dict[str, GroupingKind] = {"rollup": "rollup", "cube": "cube"}
 
 SELECTORS: dict[str, Selector] = {"istream": "istream", "rstream": "rstream", "irstream": "irstream"}
 
@@ -78,7 +91,7 @@ class SelectParser(SourceParser):
         self._expect(TokenType.FROM, "FROM")
         source, joins = self._lot_sources()
         where = self._where()
-        group_by = self._listed(self._expression) if self._match_word("group", "by") else ()
+        group_by = self._listed(self._key) if self._match_word("group", "by") else ()
         having = self._expression() if self._match_word("having") else None
         if not self._match(TokenType.SELECT):
             self._unexpected("SELECT or a clause before it")
@@ -128,9 +141,37 @@ class SelectParser(SourceParser):
         """GROUP BY: expressions and eKuiper's windows, in any order."""
         if not self._match_word("group", "by"):
             return (), ()
-        found = self._listed(lambda: self._group_window() or self._expression())
+        found = self._listed(lambda: self._group_window() or self._key())
         windows = tuple(item for item in found if isinstance(item, GroupWindow))
         return tuple(item for item in found if isinstance(item, Expr)), windows
+
+    def _key(self) -> Expr:
+        return self._grouping_sets() or self._expression()
+
+    def _grouping_sets(self) -> GroupingSets | None:
+        """`rollup(…)`, `cube(…)`, `grouping sets(…)`."""
+        start = self._curr
+        kind = SPREADS.get(self._word()) if self._next.token_type is TokenType.L_PAREN else None
+        if kind is not None:
+            self._advance()
+        elif self._match_word("grouping", "sets"):
+            kind = "grouping sets"
+        else:
+            return None
+        with self._nested():
+            of_sets = kind == "grouping sets"
+            parts = self._wrapped(lambda: (self._grouping_sets() if of_sets else None) or self._key_set())
+        return GroupingSets(kind, parts, span=self._since(start))
+
+    def _key_set(self) -> Expr:
+        """A key, or several in parentheses, perhaps none."""
+        start, index = self._curr, self._index
+        if start.token_type is TokenType.L_PAREN:
+            keys = self._wrapped(self._expression)
+            if self._curr.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+                return GroupingSets("keys", keys, span=self._since(start))
+            self._retreat(index)  # parentheses of an expression
+        return self._expression()
 
     def _group_window(self) -> GroupWindow | None:
         name = GROUP_WINDOWS.get(self._word())

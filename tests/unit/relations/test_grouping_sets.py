@@ -1,42 +1,78 @@
-"""Where `rollup` and `cube` may stand, and how many keys they may have."""
+"""Where `rollup`, `cube` and `grouping sets` may stand, and what beside them."""
 
 from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, SqlError, run_script
+from sql import Catalog, Engine, RuleOptions, SqlError, plan_rule, run_script
+from tests.support.streams import catalog_of
 
 KEYS = "abcdefghi"
+COLUMNS = ", ".join(f"{name} int" for name in KEYS)
 
 
 def run(text: str) -> None:
     engine = Engine(Catalog())
-    columns = ", ".join(f"{name} int" for name in KEYS)
-    run_script(engine, f"create schema E({columns})", 0)
+    run_script(engine, f"create schema E({COLUMNS}); create schema F(a int)", 0)
     run_script(engine, text, 0)
 
 
-@pytest.mark.parametrize("spread", ["rollup", "cube"])
-def test_grouping_sets_need_a_table(spread: str) -> None:
-    with pytest.raises(SqlError, match=r"B545 rollup and cube need a table to aggregate into") as caught:
-        run(f"select a, count(*) from E group by b, {spread}(a)")
-    (problem,) = caught.value.problems
-    assert problem.span.start == len("select a, count(*) from E group by b, ")
+def sets_of(group_by: str) -> list[str]:
+    """The grouping sets, each as the names of its keys."""
+    catalog = catalog_of(f"create schema E({COLUMNS})")
+    plan = plan_rule(f"select count(*) as n from E group by {group_by}", catalog, RuleOptions())
+    names = [getattr(key, "column", "?") for key in plan.group_by]
+    return ["".join(names[place] for place in chosen) for chosen in plan.grouping_sets]
 
 
-def test_too_many_keys_are_refused_at_the_first_that_is_too_many() -> None:
-    keys = [f"{name} int primary key" for name in KEYS]
-    text = (
-        f"create table T({', '.join(keys)}, n count(*)); "
-        f"into table T select count(*) as n from E group by cube({', '.join(KEYS)})"
-    )
-    with pytest.raises(SqlError, match="B545 9 keys in rollup and cube; 8 are the most") as caught:
+@pytest.mark.parametrize(
+    ("group_by", "sets"),
+    [
+        ("a, b", []),
+        ("rollup(a, b)", ["ab", "a", ""]),
+        ("rollup((a, b), c)", ["abc", "ab", ""]),
+        ("cube(a, b)", ["ab", "a", "b", ""]),
+        ("grouping sets(b, (), (a, b))", ["b", "", "ba"]),
+        ("grouping sets(rollup(a, b), c)", ["ab", "a", "", "c"]),
+        ("a, rollup(b, c)", ["abc", "ab", "a"]),
+        ("rollup(a), rollup(b)", ["ab", "a", "b", ""]),
+        ("rollup(a), cube(a)", ["a", ""]),
+        ("grouping sets(a, b), b", ["ab", "b"]),
+    ],
+)
+def test_the_sets_of_a_clause(group_by: str, sets: list[str]) -> None:
+    assert sets_of(group_by) == sets
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "at"),
+    [
+        ("select count(*) from E group by cube(a, b, c, d, e, f, g, h, i)", "more than 256", "cube"),
+        ("select count(*) from E group by grouping sets(a, b, a)", "have the same keys", "grouping"),
+        ("select count(*) from E group by rollup(a, a)", "have the same keys", "rollup"),
+        ("select count(*) from E group by grouping sets(())", "no grouping set has a key", "grouping"),
+        ("select count(*) from E group by grouping sets()", "no grouping set has a key", "grouping"),
+        ("select a, b, count(*) from E group by rollup(a)", "neither", "b,"),
+        ("select *, count(*) from E group by rollup(a)", "neither", "*,"),
+        ("select a, count(*) from E group by rollup(a) having c > 1", "neither", "c > 1"),
+        ("select a, count(*) from E#keepall group by rollup(a) order by c", "neither", "c"),
+        ("select count(*, group_by:b) from E group by rollup(a)", "no keys of its own", "count"),
+        ("select grouping(b) from E group by rollup(a)", "takes keys", "b)"),
+        ("select grouping_id(a, a) from E group by rollup(a)", "takes keys", "a)"),
+        ("select grouping(a) from E group by a", "beside rollup", "grouping"),
+        ("select a from E where grouping(a) = 1 group by rollup(a)", "beside rollup", "grouping"),
+        ("select sum(grouping(a)) from E group by rollup(a)", "beside rollup", "grouping"),
+        ("select a, count(*) from E group by rollup(a), TUMBLINGWINDOW(ss, 1)", "windows of EPL", "rollup"),
+        ("from x in E retain 2 group by rollup(x.a) select count(*)", "windows of EPL", "rollup"),
+    ],
+)
+def test_what_is_refused(text: str, message: str, at: str) -> None:
+    with pytest.raises(SqlError, match=rf"B545 .*{message}") as caught:
         run(text)
-    (problem,) = caught.value.problems
-    assert problem.span.start == text.rindex("i)")
+    problem = next(problem for problem in caught.value.problems if problem.code == "B545")
+    assert text[problem.span.start :].startswith(at)
 
 
-@pytest.mark.parametrize("name", ["grouping", "grouping_id"])
-def test_the_function_grouping_is_refused_with_what_to_write(name: str) -> None:
-    with pytest.raises(SqlError, match=rf"B313 {name}\(\) is refused: .*use x IS NULL"):
-        run(f"select {name}(a) from E")
+def test_a_column_may_be_called_rollup() -> None:
+    text = "select rollup, grouping, count(*) from G group by rollup, grouping"
+    run(f"create schema G(rollup int, grouping int); {text}")
