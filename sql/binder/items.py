@@ -5,6 +5,7 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.binder import kuiper
 from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.expressions.partition_properties import property_path
 from sql.binder.place import Place
 from sql.binder.scope import META
 from sql.binder.spread_binder import SpreadBinder
@@ -89,8 +90,11 @@ class ItemBinder:
         return ItemPlan("__meta", self.scope.meta(select.span))
 
     def _unnamed(self, item: ast.SelectItem) -> str:
-        """The name of a column without alias: its text in EPL; the field's or function's name in eKuiper."""
+        """The name of a column without alias: its text in EPL, as of all properties of a context; the field's
+        or function's name in eKuiper."""
         expr = item.expr
+        if self.scope.site.context is not None and property_path(expr) is not None:
+            return item.text
         if isinstance(expr, ast.Column):
             alone = self.scope.own == 1 and self.scope.sources[0].tag is None
             return expr.name if not self.binder.kind.epl or alone else item.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sql import syntax as ast
+from sql.binder import stars
 from sql.binder.binding import Binding
 from sql.binder.calls.call_arguments import check_arity, check_constant
 from sql.binder.constants import constant
@@ -52,8 +53,9 @@ def bind_scalar(binder: Binding, node: ast.Call, function: Function, place: Plac
 
 
 def _argument(binder: Binding, name: str, parameter: Parameter, arg: ast.Expr, place: Place) -> Bound:
-    """An argument, with its value in place of an expression where the parameter is a constant."""
-    bound = binder.bind(arg, place)
+    """An argument, with its value in place of an expression where the parameter is a constant; `*` is the
+    event."""
+    bound = stars.row_value(binder, arg, place) if isinstance(arg, ast.Star) else binder.bind(arg, place)
     found = constant(binder.site.catalog, bound) if parameter.constant else bound
     if found is None:
         binder.problems.error("B312", f"{name}() needs a constant for '{parameter.name}'", arg.span)
