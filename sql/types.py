@@ -139,9 +139,24 @@ def ordered(value: object) -> Any:
 
 
 def describe(value: object) -> str:
-    """A value with its type, for messages; long values are cut."""
+    """A value with its type, for messages; long values are cut.
+
+    >>> describe(3), describe("x"), describe(None)
+    ('bigint 3', "string 'x'", 'NULL')
+    """
+    if value is None:
+        return "NULL"
     text = repr(value)
     return f"{type_of(value).value} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+def literal(value: object) -> str:
+    """A value as SQL writes it.
+
+    >>> literal(None), literal(True), literal("x")
+    ('NULL', 'TRUE', "'x'")
+    """
+    return "NULL" if value is None else str(value).upper() if isinstance(value, bool) else repr(value)
 
 
 def whole(value: object) -> object:

@@ -48,6 +48,7 @@ from sql.plan.clauses import (
 )
 from sql.plan.options import RuleOptions
 from sql.rows import Shape, as_dict
+from sql.types import literal
 
 PER_KEY = ("length", "lastevent", "keepall", "time")
 """Windows that groupwin has in the loop."""
@@ -321,7 +322,7 @@ def period(argument: PeriodArgument, functions: FunctionSet, *, zero_allowed: bo
     for bound, unit in argument.parts:
         amount = constant_value(bound, functions)
         if amount.__class__ not in (int, float):
-            raise DataError(f"a length of time is a number, not {amount!r}", argument.span)
+            raise DataError(f"a length of time is a number, not {literal(amount)}", argument.span)
         amounts[unit] = amount
     try:
         return Period.of(amounts, zero_allowed=zero_allowed)
@@ -333,5 +334,5 @@ def size(argument: Bound, functions: FunctionSet) -> int:
     """The size of a parameter, with the present values of variables."""
     value = constant_value(argument, functions)
     if value.__class__ is not int or value < 1:
-        raise DataError(f"a size is a whole number of at least 1, not {value!r}", argument.span)
+        raise DataError(f"a size is a whole number of at least 1, not {literal(value)}", argument.span)
     return value

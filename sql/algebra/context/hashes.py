@@ -9,6 +9,7 @@ from zlib import crc32
 
 from sql.algebra.event import Event
 from sql.errors import DataError
+from sql.types import describe
 
 
 def hash_key(name: str, values: Sequence[Callable[[Event], Any]], granularity: int) -> Callable[[Event], int]:
@@ -24,7 +25,7 @@ def _whole(value: object) -> int:
     if value is None:
         return 0
     if value.__class__ is not int:
-        raise DataError(f"the hash of an event is a whole number, not {value!r}")
+        raise DataError(f"the hash of an event is a whole number, not {describe(value)}")
     return int(value)
 
 

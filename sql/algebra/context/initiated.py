@@ -17,6 +17,7 @@ from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.partition import Arrival, LevelDefinition, Partition
 from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch
 from sql.algebra.event import Event
+from sql.codegen.functions import DATA_ERRORS
 from sql.plan.context_plan import CrontabPlan, LevelPlan, OverlappingPlan, SpanPlan
 
 START_TIME: Final = 0
@@ -154,6 +155,20 @@ class NonOverlappingLevel(InitiatedLevel):
             self.open(now_ms)
         else:
             self._await(now_ms, now_ms)
+
+    def open(
+        self,
+        now_ms: int,
+        arrival: Arrival | None = None,
+        match: Match | None = None,
+        key: Hashable = None,
+    ) -> Partition:
+        try:
+            return super().open(now_ms, arrival, match, key)
+        except DATA_ERRORS:
+            if not isinstance(self.definition.start, NowCondition):
+                self._await(now_ms, now_ms + 1)  # the next start may be possible
+            raise
 
     def ended(self, partition: Partition, now_ms: int) -> None:
         # A start that is due at this very instant happens when time next moves.

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.deadlines import Deadlines
 from sql.algebra.event import Event
+from sql.codegen.functions import DATA_ERRORS
 from sql.errors import DataError
 
 SPARE: Final = 64
@@ -75,7 +76,10 @@ class Bodies(Protocol):
         """The properties of a partition are about to change: events before that are done first."""
 
     def start(self, partition: Partition, now_ms: int) -> None:
-        """A partition has been allocated."""
+        """A partition has been allocated. Raises `DATA_ERRORS` where a statement cannot begin in it."""
+
+    def abandon(self, partition: Partition) -> None:
+        """Discard what has begun in a partition in which not all statements can begin."""
 
     def give_first(self, partition: Partition, arrival: Arrival) -> None:
         """The event that started a partition, for the statements in it."""
@@ -189,29 +193,30 @@ class Lifecycle:
     ) -> Partition:
         """Allocate a partition, which time will end at `due_ms`; the event that started it counts in it.
 
-        Raises TooMany, and DataError where a statement cannot start in it: then there is none.
+        Raises `DATA_ERRORS`, among them TooMany, where it cannot be or a statement cannot begin in it: then
+        there is none.
         """
         innermost = level.is_innermost
         if innermost and len(self.live) >= self.max_partitions:
             self._make_room(now_ms)
         partition = Partition(level, key, values, self.next_id if innermost else self.next_outer)
         level.add(partition)
-        try:
-            if innermost:
-                self.next_id += 1
-                self.counts["partitions_started"] += 1
-                self._start(partition, now_ms)
-                if arrival is not None:
-                    self.give_first(partition, arrival)
-            else:
-                self.next_outer += 1
-                below = partition.below = self.level(level.definition.depth + 1, partition)
+        if innermost:
+            self.next_id += 1
+            self._start(partition, now_ms)
+            self.counts["partitions_started"] += 1
+            if arrival is not None:
+                self.give_first(partition, arrival)
+        else:
+            self.next_outer += 1
+            below = partition.below = self.level(level.definition.depth + 1, partition)
+            try:
                 below.watch(now_ms)
                 if arrival is not None:
                     below.offer(arrival)
-        except DataError:
-            self.end(partition, now_ms, alone=False)
-            raise
+            except DATA_ERRORS:
+                self.end(partition, now_ms, alone=False)
+                raise
         if partition.level is not None:
             if due_ms is not None:
                 self.move_end(partition, due_ms)
@@ -220,7 +225,15 @@ class Lifecycle:
 
     def _start(self, partition: Partition, now_ms: int) -> None:
         self.live.add(partition)
-        self.bodies.start(partition, now_ms)
+        try:
+            self.bodies.start(partition, now_ms)
+        except DATA_ERRORS:
+            assert partition.level is not None
+            partition.level.discard(partition)
+            partition.level = None
+            self.live.forget()
+            self.bodies.abandon(partition)
+            raise
 
     def _make_room(self, now_ms: int) -> None:
         if not self.oldest_first:

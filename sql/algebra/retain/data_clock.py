@@ -15,6 +15,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.errors import DataError
 from sql.plan.bound import Bound
+from sql.types import describe
 
 
 class DataClock(Queue):
@@ -78,4 +79,4 @@ class DataClock(Queue):
 def check_stamp(value: object) -> None:
     """Refuse a time stamp that is no finite number."""
     if value.__class__ is not int and (value.__class__ is not float or not isfinite(value)):
-        raise DataError(f"a time stamp is a number of milliseconds, not {value!r}")
+        raise DataError(f"a time stamp is a number of milliseconds, not {describe(value)}")

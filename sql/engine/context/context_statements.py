@@ -77,6 +77,14 @@ class Statements:
             self.add(body, body.instance.advance(now_ms))
         self.schedule(body)
 
+    def abandon(self, partition: Partition) -> None:
+        """Discard what has begun in a partition: one of its statements cannot."""
+        bodies, partition.bodies = partition.bodies, ()
+        for body in bodies:
+            body.due_ms = None
+            if body.member.index is not None:
+                body.member.index.leave(body, partition.row)
+
     def stop(self, partition: Partition, now_ms: int) -> None:
         """The statements stop in a partition, in reverse order; each emits what is due at the end."""
         bodies, partition.bodies = partition.bodies, ()

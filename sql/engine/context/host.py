@@ -194,6 +194,8 @@ class ContextHost(RunningQuery, Running):
         try:
             self.clock.now_ms = snapshot["now"]
             self.life.restore(snapshot["life"], self.clock.now_ms)
+        except DATA_ERRORS as error:
+            raise CorruptState(f"a statement cannot begin again in its partition: {error}") from error
         finally:
             self.statements.restoring = False
         for partition in self.life.live:

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from sql import Catalog, Engine, run_script
+from sql.errors import CorruptState
 from tests.unit.contexts.support import TYPES, World
 
 NESTED = (
@@ -91,3 +92,67 @@ def test_partitions_begin_without_what_was_declared_and_removed() -> None:
     second = world.engine.push("E", [{"k": "b", "n": 1}], 1)
     for emissions in (first, second):
         assert [(each.rule, each.kind, each.inserted) for each in emissions] == [("c", "rows", [{"c": 1}])]
+
+
+SIZED = (
+    "create context C initiated by S as s terminated by T(id = s.id); "
+    "context C select count(*) as c from E; "
+    "context C select context.s.id as s, id from E#length(context.s.n)"
+)
+
+
+@pytest.mark.parametrize("size", [None, 0, -1])
+def test_a_partition_in_which_a_statement_cannot_begin_is_none(size: int | None) -> None:
+    world = World(SIZED)
+    found = world.engine.push("S", [{"id": "bad", "n": size}, {"id": "good", "n": 1}], 0)
+    assert [item.kind for item in found] == ["error"] * 3, "of the context and its statements"
+    assert [each["s"]["id"] for each in world.engine.partitions("C")] == ["good"]
+    assert world.engine.counters("context C")["partitions_started"] == 1
+    assert world.send("E", id="e") == [{"c": 1}, {"s": "good", "id": "e"}]
+    assert world.send("T", id="bad") == []
+
+
+def test_what_was_refused_is_not_in_the_saved_state() -> None:
+    world, again = World(SIZED), World(SIZED)
+    world.engine.push("S", [{"id": "bad", "n": None}, {"id": "good", "n": 1}], 0)
+    for name in world.engine.queries:
+        again.engine.restore(name, world.engine.snapshot(name))
+    assert [each["s"]["id"] for each in again.engine.partitions("C")] == ["good"]
+
+
+def test_a_start_by_time_that_fails_is_followed_by_the_next() -> None:
+    world = World(
+        "create variable int size = 1; create context C start (*, *, *, *, *, */10) end after 2 sec; "
+        "context C select context.startTime as t, id from E#length(size)"
+    )
+    world.engine.set_variable("size", 0)
+    (of_context, of_statement) = world.engine.advance(10_000, "step")
+    assert of_context.error == of_statement.error
+    assert "at least 1, not 0" in str(of_context.error)
+    world.engine.set_variable("size", 2)
+    world.to(20_000)
+    assert world.send("E", id="e") == [{"t": 20_000, "id": "e"}]
+
+
+def test_a_start_by_a_pattern_that_fails_is_followed_by_the_next() -> None:
+    world = World(
+        "create context C start pattern [s=S -> T] end after 1 sec; "
+        "context C select context.s.id as s, id from E#length(context.s.n)"
+    )
+    world.send("S", id="bad", n=0)
+    assert [item.kind for item in world.engine.push("T", [{"id": "x"}], 0)] == ["error", "error"]
+    for stream, n in (("S", 1), ("T", 0)):
+        world.send(stream, id="good", n=n)
+    assert world.send("E", id="e") == [{"s": "good", "id": "e"}]
+
+
+def test_state_whose_statements_cannot_begin_again_is_refused() -> None:
+    script = (
+        "create variable int size = 2; create context C partition by k from E; "
+        "context C select k, id from E#length(size)"
+    )
+    world, again = World(script), World(script)
+    world.send("E", k="a", id="e")
+    again.engine.set_variable("size", 0)
+    with pytest.raises(CorruptState, match="cannot begin again"):
+        again.engine.restore("context C", world.engine.snapshot("context C"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sql.types import describe
 from tests.unit.fast.support import Run, shown
 
 DAY_MS = 86_400_000
@@ -38,7 +39,7 @@ def test_a_stamp_that_is_no_number_changes_nothing(window: str) -> None:
         (told,) = [e for e in given(soiled, wrong, 10 * at) if e.kind == "error"]
         assert (
             told.error is not None
-            and f"a time stamp is a number of milliseconds, not {wrong!r}" in told.error
+            and f"a time stamp is a number of milliseconds, not {describe(wrong)}" in told.error
         )
         given(clean, "x", 10 * at)
         soiled.restart()
