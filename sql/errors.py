@@ -12,7 +12,7 @@ Two families, never mixed:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -31,6 +31,10 @@ class Span:
     def to(self, other: Span) -> Span:
         """The smallest span that covers both."""
         return Span(min(self.start, other.start), max(self.end, other.end))
+
+    def holds(self, other: Span) -> bool:
+        """True if the other one lies in it, or is equal."""
+        return self.start <= other.start and other.end <= self.end
 
 
 NOWHERE = Span(0, 0)
@@ -91,10 +95,28 @@ class Problems:
     def errors(self) -> list[Problem]:
         return [problem for problem in self.found if problem.severity == "error"]
 
+    def has(self, code: str) -> bool:
+        """True if an error with this code has been found."""
+        return any(problem.code == code for problem in self.errors)
+
     def raise_if_any(self, text: str) -> None:
         """Raise `SqlError` when at least one problem is an error."""
         if self.errors:
-            raise SqlError(self.found, text)
+            raise SqlError(_causes(self.found), text)
+
+
+def _causes(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems without errors that others may have caused: one about a whole beside those of its parts,
+    and all but the first about one part."""
+    found: list[Problem] = []
+    for place, problem in enumerate(problems):
+        others = [other.span for other in problems[:place] if other.severity == "error"]
+        later = [other.span for other in problems[place + 1 :] if other.severity == "error"]
+        holds = any(problem.span.holds(span) for span in others)
+        holds |= any(problem.span != span and problem.span.holds(span) for span in later)
+        if problem.severity == "warning" or not holds:
+            found.append(problem)
+    return found
 
 
 def raised(row: object, error: BaseException) -> None:

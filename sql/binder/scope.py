@@ -305,6 +305,8 @@ class Scope:
     def unknown(self, name: str, span: Span, source: int | None = None) -> None:
         """Report an unknown column, with what there is and the nearest name."""
         if source is None and name == WORD and self.site.context is None:
+            if self.site.problems.has("B810"):
+                return
             what = "'context.…' is a property of a partition, and the statement is in no context"
             self.site.problems.error("B818", what, span, NAMES_ALONE if self.site.places else NAME_CONTEXT)
             return
@@ -321,11 +323,15 @@ class Scope:
         )
         where = where or "a statement without FROM"
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
-        hint = did_you_mean(name, [*known, *self.aliases, *self.site.catalog.variables])
+        beside = [*self.aliases, *self.site.catalog.variables] if source is None else []
+        hint = did_you_mean(name, [*known, *beside])
         self.site.problems.error("B201", f"unknown column '{name}' in {where}{has}", span, hint)
 
     def unknown_source(self, name: str, span: Span) -> None:
-        """Report the name of a source that FROM does not have."""
+        """Report the name of a source that FROM does not have; where a stream of FROM is unknown, it may be
+        that one's."""
+        if self.site.problems.has("B202"):
+            return
         hint = did_you_mean(name, [source.alias for source in self.sources])
         self.site.problems.error("B202", f"unknown stream '{name}'", span, hint)
 

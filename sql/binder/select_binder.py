@@ -108,11 +108,16 @@ class SelectBinder:
             into_table=into_table,
         )
         plan = with_sets(self.problems, kuiper.with_own_times(self._with_facts(plan)), binder.grouping)
-        return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
+        plan = self._checked(plan)
+        if plan.context is None:
+            return plan
+        # Partitions keep and compare whole events, so all streams are read whole.
+        return replace(plan, reads=dict.fromkeys((*plan.reads, *plan.context.reads)))
 
     def _sources(self) -> tuple[SourcePlan, ...]:
         """Check and bind FROM; the clauses after it see its columns and the aliases of SELECT."""
         check_clauses(self.problems, self.select, self.sources.streams)
+        lookups.check(self.problems, self.asked, self._instead_of_waiting())
         relation_binder.check_sources(self.problems, self.select.sources, self.sources.streams)
         sources = self.sources.plans(self.kind.mode)
         self.scope.aliases = {item.alias: item for item in self.select.items if item.alias}
@@ -150,7 +155,11 @@ class SelectBinder:
         )
 
     def _checked(self, plan: Plan) -> Plan:
-        lookups.check(self.problems, self.asked, self._instead_of_waiting())
+        """Check the whole of a plan whose parts are right."""
+        if self.problems.errors:
+            return plan
+        if plan.context is not None:
+            self._check_in_context(plan, plan.context)
         if self.site.outer is None:
             lookups.refuse_as_sources(self.problems, self.select.sources, self.sources.streams)
         relation_binder.check_target(self.select, plan, self.scope)
@@ -182,8 +191,7 @@ class SelectBinder:
         streams = [stream.name for stream in self.sources.streams]
         return tuple(replace(item, value=keys_fixed(item.value, context, streams)) for item in items)
 
-    def _in_context(self, plan: Plan, context: ContextPlan) -> Plan:
-        """The plan with the streams of its context among those it reads."""
+    def _check_in_context(self, plan: Plan, context: ContextPlan) -> None:
         check_statement(self.problems, context, set(plan.reads), self.select.span, self.site.catalog)
         if self.select.source is None:
             check_without_source(self.problems, self.select, plan)
@@ -196,8 +204,6 @@ class SelectBinder:
                     source.span,
                     "fill a table with a primary key from it (INSERT INTO), and join that",
                 )
-        # Partitions keep and compare whole events, so all streams are read whole.
-        return replace(plan, reads=dict.fromkeys((*plan.reads, *context.reads)))
 
     def _window(self) -> GroupWindowPlan | None:
         """The window in GROUP BY; without one a stream that is joined with tables is

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sql import functions
 from sql import syntax as ast
 from sql.binder.scope import Site
 from sql.catalog.streams import Stream
@@ -45,7 +46,13 @@ def kind_of(select: ast.Select, streams: Sequence[Stream], site: Site) -> Statem
     """The kind of a SELECT over these streams."""
     tables = any(stream.kind in ("scan", "lookup") for stream in streams)
     mode: Mode = "lots" if select.lots else "sample" if select.windows or tables else "delta"
-    return StatementKind(_is_epl(select, streams, site), mode, bool(select.windows))
+    return StatementKind(_is_epl(select, streams, site), mode, bool(select.windows or _misspelt(select)))
+
+
+def _misspelt(select: ast.Select) -> bool:
+    """True if GROUP BY seems to name a window, in a call of a function that there is not."""
+    calls = [item for item in select.group_by if isinstance(item, ast.Call)]
+    return any("window" in call.name and functions.lookup(call.name) is None for call in calls)
 
 
 def _is_epl(select: ast.Select, streams: Sequence[Stream], site: Site) -> bool:

@@ -45,7 +45,8 @@ def equality(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
         tests, (x, y), _ = writer.operands((left, right))
         return conjunction(tests, f"{x} {operator} {y}")
     general = f"{writer.names.bind(equal, 'equal')}"
-    if isinstance(right, Const) and right.value.__class__ in (str, int, float):
+    is_constant = isinstance(left, Const)
+    if isinstance(right, Const) and right.value.__class__ in (str, int, float) and not is_constant:
         # One test of the class decides NULL, type and value for values of the expected class.
         name, first = (a.text, a.text) if a.atom else writer.named(a.text)
         if right.value.__class__ is str:

@@ -19,7 +19,7 @@
 | `stream S (columns) [WITH (…)]` | CREATE STREAM; `schema E(columns)` is `create schema` |
 | `option name value` | an option of the rules that follow: any field of RuleOptions |
 | `rule NAME`, then indented SQL | deployed at the first step; `script` deploys several statements |
-| `error CODE LINE:COLUMN`, then SQL | a statement that is refused, with the place in that SQL |
+| `error CODE LINE:COLUMN`, then SQL | a statement that is refused for one error, with the place in that SQL |
 | `at TIME` | time goes on to TIME through every due instant; `at TIME once` fires what is due once, at TIME |
 | `at TIME STREAM a=1 b=x` | time goes on, then an event arrives |
 | `at TIME flush`, `at TIME set V=1` | the source ends; a variable changes |

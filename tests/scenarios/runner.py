@@ -198,7 +198,7 @@ def difference(scenario: Scenario, drive: Drive) -> str:
 
 
 def refusals(scenario: Scenario) -> list[str]:
-    """What is wrong with the refusals of a scenario; empty if each is refused with its code and place."""
+    """What is wrong with the refusals of a scenario; empty if each is refused for its error alone."""
     return [text for item in scenario.setup if item.refused for text in [_refusal(scenario, item)] if text]
 
 
@@ -211,9 +211,10 @@ def _refusal(scenario: Scenario, item: Setup) -> str:
         plan_rule(item.text, engine.catalog, RuleOptions(**item.options))
     except SqlError as error:
         found = [
-            (problem.code, *line_and_column(item.text, problem.span.start)) for problem in error.problems
+            (problem.code, *line_and_column(item.text, problem.span.start))
+            for problem in error.problems
+            if problem.severity == "error"
         ]
-        return (
-            "" if (code, line, column) in found else f"expected {code} {line}:{column}, got {found}\n{error}"
-        )
+        only = found == [(code, line, column)]
+        return "" if only else f"expected {code} {line}:{column} alone, got {found}\n{error}"
     return f"expected {code} {line}:{column}, but the statement is accepted:\n{item.text}"

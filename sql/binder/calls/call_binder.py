@@ -40,7 +40,7 @@ OVER_FUNCTIONS = frozenset({*ANALYTICS, "row_number"})
 def bind_call(binder: Binding, node: ast.Call, place: Place) -> Bound:
     """The bound form of a call."""
     name = node.name
-    if node.over is not None and name not in OVER_FUNCTIONS:
+    if node.over is not None and name not in OVER_FUNCTIONS and name in known_names():
         running = f"acc_{name}"
         hint = f"{running}(…) OVER (PARTITION BY …) runs on with each event" if running in ANALYTICS else None
         binder.problems.error("B316", f"OVER has no effect on {name}()", node.over.span, hint)
@@ -92,6 +92,21 @@ def _inside(place: Place) -> str:
 # --- scalar functions ---------------------------------------------------------------------------------------
 
 
+def known_names() -> list[str]:
+    """Everything that is called like a function."""
+    return [
+        *functions.names(),
+        *aggregates.names(),
+        *ANALYTICS,
+        *PREVS,
+        *WINDOW_FUNCTIONS,
+        *kuiper.HITS,
+        *SPREADS,
+        "row_number",
+        *GROUP_WINDOWS,
+    ]
+
+
 def _unknown_function(binder: Binding, node: ast.Call) -> Bound:
     from sql.functions.refused import REFUSED
 
@@ -101,23 +116,12 @@ def _unknown_function(binder: Binding, node: ast.Call) -> Bound:
     elif node.name in REFUSED:
         binder.problems.error("B313", f"{node.name}() is refused: {REFUSED[node.name]}", span)
     else:
-        known = [
-            *functions.names(),
-            *aggregates.names(),
-            *ANALYTICS,
-            *PREVS,
-            *WINDOW_FUNCTIONS,
-            *kuiper.HITS,
-            *SPREADS,
-            "row_number",
-            *GROUP_WINDOWS,
-        ]
         own = (
             f"a file beside the rules with `def {node.name}(x: float) -> float:` "
             "and a docstring makes it known"
         )
         binder.problems.error(
-            "B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known) or own
+            "B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known_names()) or own
         )
     return UNKNOWN
 

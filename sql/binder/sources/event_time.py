@@ -18,7 +18,8 @@ def timestamps(site: Site, streams: Iterable[Stream], span: Span) -> dict[str, t
     A rule that does not say `isEventTime` runs in processing time where a stream has none.
     """
     wanted = site.options.event_time
-    flowing = {stream.name: stream for stream in streams if stream.kind == "stream"}
+    known = [stream for stream in streams if stream.name in site.catalog.streams]
+    flowing = {stream.name: stream for stream in known if stream.kind == "stream"}
     found = {
         name: (stream.timestamp, stream.timestamp_format)
         for name, stream in flowing.items()

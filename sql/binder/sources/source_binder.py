@@ -136,6 +136,8 @@ class SourceBinder:
         windows = bind_windows(binder, source)
         if not self.matches_alone:
             self.scope.reads[place] = binder.scope.reads[0]
+        if len(windows) < len(source.windows):
+            self.scope.sources[place] = replace(self.scope.sources[place], columns=None)
         columns = self._columns_behind(place, windows)
         recognize = None
         if source.recognize is not None:

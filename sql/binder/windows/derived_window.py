@@ -53,7 +53,12 @@ def _calls(plan: Plan) -> dict[str, AggregateCall]:
         return {}
     *below, window = plan.sources[0].windows or (None,)
     spec = None if window is None else windows.lookup(window.name)
-    if window is None or spec is None or any(_role(plan.name) != "retain" for plan in below):
+    if (
+        window is None
+        or spec is None
+        or not spec.aggregates
+        or any(_role(plan.name) != "retain" for plan in below)
+    ):
         return {}
     expressions = [item.value for item in plan.items] + ([] if plan.where is None else [plan.where])
     columns = dict.fromkeys(column for bound in expressions for column in _columns(bound))

@@ -19,6 +19,7 @@ def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[Wi
     """The windows of one source, checked one by one and for how they may stand together."""
     binder = ExpressionBinder(binder.scope, NO_SUBQUERY)
     plans = []
+    known = True
     for call in source.windows:
         spec = catalog.lookup(call.name)
         if spec is None:
@@ -26,12 +27,14 @@ def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[Wi
             binder.problems.error(
                 "B501", f"unknown window '{call.name}'", call.span, did_you_mean(call.name, names)
             )
+            known = False
             continue
         if call.namespace not in (None, spec.namespace):
             message = f"window '{call.name}' is in namespace '{spec.namespace}', not '{call.namespace}'"
             binder.problems.error("B502", message, call.span, f"write #{call.name}")
         plans.append(WindowPlan(call.name, bind_arguments(binder, spec, call), call.span))
-    _check_together(binder, source, plans)
+    if known:
+        _check_together(binder, source, plans)
     return tuple(plans)
 
 

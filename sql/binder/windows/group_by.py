@@ -42,6 +42,7 @@ def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> Grou
         message = f"OVER(WHEN …) has no effect on {entry.label}; it triggers sliding windows"
         hint = "use FILTER(WHERE …) to choose what enters the window"
         problems.error("B602", message, over.when.span, hint)
+    wrong_before = len(problems.errors)
     written = GroupWindowPlan(
         window.name,
         **_group_arguments(binder, entry, window.args),
@@ -51,7 +52,8 @@ def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> Grou
         span=window.span,
     )
     plan = entry.complete(written)
-    _report(problems, entry, plan, window)
+    if len(problems.errors) == wrong_before:
+        _report(problems, entry, plan, window)
     return plan
 
 
@@ -72,7 +74,10 @@ def _group_arguments(
     values = args
     scale = 1
     if entry.has_unit:
-        scale, values = _unit(binder, entry.label, args[0]), args[1:]
+        unit_ms, values = _unit(binder, entry.label, args[0]), args[1:]
+        if unit_ms is None:
+            return {}
+        scale = unit_ms
     out: dict[str, Any] = {}
     for parameter, node in zip(entry.parameters, values, strict=False):
         what = f"the {parameter.name} of {entry.label}"
@@ -85,8 +90,8 @@ def _group_arguments(
     return out
 
 
-def _unit(binder: ExpressionBinder, label: str, node: ast.Expr) -> int:
-    """The unit of time that stands first, in ms."""
+def _unit(binder: ExpressionBinder, label: str, node: ast.Expr) -> int | None:
+    """The unit of time that stands first, in ms; None where none does."""
     word = node.name.lower() if isinstance(node, ast.Column) and node.table is None else None
     if word in UNITS:
         return UNITS[word]
@@ -94,7 +99,7 @@ def _unit(binder: ExpressionBinder, label: str, node: ast.Expr) -> int:
     binder.problems.error(
         "B522", f"{label} begins with a time unit: {units}", node.span, _unit_hint(word, label)
     )
-    return 1
+    return None
 
 
 def _unit_hint(word: str | None, label: str) -> str | None:
