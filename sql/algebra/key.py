@@ -131,6 +131,9 @@ class Key(Operator):
         self._schedule(instance)
         return out
 
+    def depends_on(self, variable: str) -> bool:
+        return any(instance.operator.depends_on(variable) for instance in self.instances.values())
+
     def variable_changed(self, now: int) -> list[Delta]:
         out: list[Delta] = []
         for instance in list(self.instances.values()):

@@ -66,6 +66,9 @@ class Meet(Policy):
     def expire(self, now: int) -> list[Event]:
         return self._take_back([out for policy in self.policies for out in policy.expire(now)])
 
+    def depends_on(self, variable: str) -> bool:
+        return any(policy.depends_on(variable) for policy in self.policies)
+
     def expel(self) -> list[Event]:
         return self._take_back([event for policy in self.policies for event in policy.expel()])
 

@@ -50,8 +50,12 @@ class Operator(ABC):
         """The events of the relation, in the window's order."""
         return ()
 
+    def depends_on(self, variable: str) -> bool:
+        """True if a change of this variable may release or expel something."""
+        return False
+
     def variable_changed(self, now: int) -> list[Delta]:
-        """A variable has changed: what that releases or expels."""
+        """Time goes on after a variable has changed: what that releases or expels."""
         return []
 
     def end_step(self) -> None:  # only batches care
@@ -143,6 +147,9 @@ class Chain(Operator):
         for index, stage in enumerate(self.stages):
             out += self._through(index + 1, stage.advance(now), now)
         return out
+
+    def depends_on(self, variable: str) -> bool:
+        return any(stage.depends_on(variable) for stage in self.stages)
 
     def variable_changed(self, now: int) -> list[Delta]:
         out: list[Delta] = []

@@ -126,6 +126,9 @@ class Union(Policy):
     def expire(self, now: int) -> list[Event]:
         return self._release(out for member in self.members for out in _removed(member.expire(now)))
 
+    def depends_on(self, variable: str) -> bool:
+        return any(isinstance(m, Policy) and m.depends_on(variable) for m in self.members)
+
     def expel(self) -> list[Event]:
         return self._release([e for m in self.members if isinstance(m, Policy) for e in m.expel()])
 

@@ -47,6 +47,7 @@ from sql.plan.clauses import (
     key_names,
 )
 from sql.plan.options import RuleOptions
+from sql.plan.rewriting import without_event
 from sql.rows import Shape, as_dict
 from sql.types import literal
 
@@ -218,7 +219,8 @@ class WindowBuilder:
         def compiled() -> Any:
             makers = [maker_of(call, Removal.ANY) for call in predicate.aggregates]
             arguments = [argument_of(call, self.functions) for call in predicate.aggregates]
-            return self.functions.value(predicate.test), arguments, lambda: [make() for make in makers]
+            tests = [self.functions.value(test) for test in (predicate.test, without_event(predicate.test))]
+            return *tests, arguments, lambda: [make() for make in makers]
 
         return Predicate(predicate.test, *self._once(plan, name, compiled))
 

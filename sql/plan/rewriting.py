@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sql.plan.bound import Apply, Bound, Enumerate, Op, Read, Slot, TableRead
+from sql.plan.bound import Apply, Bound, Const, Enumerate, Op, Read, Slot, TableRead
 from sql.record import replace
 
 
@@ -13,6 +13,15 @@ def with_sources(bound: Bound, numbers: dict[int, int]) -> Bound:
 
     def change(node: Read | Slot) -> Bound:
         return replace(node, source=numbers.get(node.source, node.source)) if isinstance(node, Read) else node
+
+    return rewritten(bound, change)
+
+
+def without_event(bound: Bound) -> Bound:
+    """The expression with NULL in the place of every column."""
+
+    def change(node: Read | Slot) -> Bound:
+        return Const(None, type=node.type, span=node.span) if isinstance(node, Read) else node
 
     return rewritten(bound, change)
 

@@ -99,6 +99,9 @@ class Gate(Gated):
         self._take_back(self.policies.expire(now))
         return out
 
+    def depends_on(self, variable: str) -> bool:
+        return self.policies.depends_on(variable) or self.batch.trigger.depends_on(variable)
+
     def variable_changed(self, now: int) -> list[Delta]:
         self._take_back(self.policies.expel())
         return self._posted(self.batch.changed(now))

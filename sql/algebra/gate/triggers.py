@@ -45,6 +45,10 @@ class Trigger(ABC):
     def rest(self) -> None:
         """Called when a release was empty, and so is what is held."""
 
+    def depends_on(self, variable: str) -> bool:
+        """True if a change of this variable may release."""
+        return False
+
     def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
         """Called when a variable the trigger depends on has changed: whether to release now."""
         return False
@@ -230,4 +234,7 @@ class WhenTrue(Trigger):
     def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
         ends = list(held)[:1] + list(held)[-1:]
         builtins = Builtins(len(held), 0, ends[0] if ends else None, ends[-1] if ends else None)
-        return bool(held) and self.predicate.holds(None, builtins)
+        return bool(held) and self.predicate.holds_alone(builtins)
+
+    def depends_on(self, variable: str) -> bool:
+        return variable in self.predicate.variables

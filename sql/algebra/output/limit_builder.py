@@ -35,7 +35,7 @@ from sql.algebra.window_builder import period, size
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.emission import Out
-from sql.plan.bound import Bound, Slot
+from sql.plan.bound import Bound, variables_of
 from sql.plan.clauses import OutputPlan
 from sql.plan.logical import Plan
 
@@ -139,13 +139,6 @@ class LimitBuilder:
 
     def _first(self) -> Given:
         return FirstUpdate(is_rstream=self.plan.selector == "rstream")
-
-
-def variables_of(condition: Bound) -> frozenset[str]:
-    """The names of the variables that a condition reads."""
-    return frozenset(
-        str(part.key) for part in condition.walk() if isinstance(part, Slot) and part.kind == "variable"
-    )
 
 
 def counted_condition(

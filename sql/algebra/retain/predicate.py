@@ -17,7 +17,7 @@ from sql.algebra.retain.queues import Queue
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, Const, Op, Slot
+from sql.plan.bound import Bound, Const, Op, Slot, variables_of
 
 NONE: list[Any] = []
 
@@ -68,18 +68,22 @@ class Predicate:
 
     node        the bound expression
     test        the same as a function: (event, aggregate values, builtins) -> TRUE, FALSE or NULL
+    test_alone  the same where no event arrives: its columns are NULL
     arguments   one function event -> value per aggregate; None where a FILTER keeps the event out
     """
 
     def __init__(
         self,
         node: Bound,
-        test: Callable[[Event | None, list[Any], Builtins], Any],
+        test: Callable[[Event, list[Any], Builtins], Any],
+        test_alone: Callable[[Event | None, list[Any], Builtins], Any],
         arguments: list[Callable[[Event], Any]],
         fresh: Callable[[], list[Accumulator]],
     ) -> None:
         self.node = node
+        self.variables = variables_of(node)
         self.test = test
+        self.test_alone = test_alone
         self.arguments = arguments
         self.fresh = fresh
         self.accumulators = fresh()
@@ -109,8 +113,12 @@ class Predicate:
             slot.kind == "variable" or (slot.kind, slot.key) in BUILTIN_CODES for slot in slots
         )
 
-    def holds(self, event: Event | None, builtins: Builtins) -> bool:
+    def holds(self, event: Event, builtins: Builtins) -> bool:
         return self.test(event, self.values(), builtins) is True
+
+    def holds_alone(self, builtins: Builtins) -> bool:
+        """True if it holds while no event arrives."""
+        return self.test_alone(None, self.values(), builtins) is True
 
 
 class WhileTrue(Queue):
@@ -153,6 +161,9 @@ class WhileTrue(Queue):
             self.predicate.add(event)
         self.events.append(event)
         return self.expel()
+
+    def depends_on(self, variable: str) -> bool:
+        return variable in self.predicate.variables
 
     def expel(self) -> list[Event]:
         """The events that the predicate no longer keeps, also after one of its variables has changed."""

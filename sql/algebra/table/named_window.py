@@ -173,11 +173,13 @@ class NamedWindow:
         """When rows expire or batches are released next."""
         return earliest((self.operator.next_deadline(), self.bounded.next_deadline()))
 
-    def expelled(self, events: Iterable[Event]) -> Delta:
-        """The data windows have put rows out by themselves."""
-        post = Delta((), list(events))
-        self._note([post])
-        return self._posted([post])
+    def variable_changed(self, now_ms: int) -> Delta:
+        """Time has come to `now_ms` after a variable has changed: data windows let go of rows."""
+        if self.begin is not None:
+            self.begin(now_ms)
+        posts = self.operator.variable_changed(now_ms)
+        self._note(posts)
+        return self._posted(posts)
 
     def _note(self, posts: Iterable[Delta]) -> None:
         for inserted, removed in posts:

@@ -9,7 +9,7 @@ from sql.aggregates.base import Removal
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import maker_of
 from sql.algebra.derived.statistics import Nobody
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Delta
 from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.row_blocks import RowBlocks, new_holder
 from sql.algebra.table.named_window import NamedWindow
@@ -75,8 +75,8 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         self.relation = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
         self.relation.publish = env.catalog.loop.publish
         self.relation.entered = env.catalog.loop.entered
-        self.late: list[Event] = []
-        """Rows that a changed variable has put out; consumers get them at the next advance of time."""
+        self.is_late = False
+        """True if a changed variable may change the window at the next advance of time."""
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         delta = changes[self.relation.name]
@@ -86,21 +86,18 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
-        late, self.late = self.late, []
-        if late:
-            self.relation.expelled(late)
+        if self.is_late:
+            self.is_late = False
+            self.relation.variable_changed(self.now_ms)
         self.relation.advance(now_ms)
         return []
 
     def next_deadline(self) -> int | None:
-        return self.now_ms if self.late else self.relation.next_deadline()
+        return self.now_ms if self.is_late else self.relation.next_deadline()
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
-        self.seat.take(self.now_ms)
-        self.late += [
-            event for delta in self.relation.operator.variable_changed(self.now_ms) for event in delta.removed
-        ]
+        self.is_late = self.is_late or self.relation.operator.depends_on(name)
 
     def snapshot(self) -> dict[str, Any]:
         window, store = self.relation, EventStore()
@@ -111,6 +108,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
             "fingerprint": self.plan.fingerprint,
             "signature": list(window.columns),
             "counts": dict(self.counts),
+            "late": self.is_late,
             "seq": window.seq,
             "bounded": window.bounded.snapshot(),
             "events": store.in_blocks(window.holder),
@@ -123,6 +121,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         self._check(snapshot, "named window")
         store.unpack(snapshot["events"], lambda row: row, window.made)
         self.counts |= snapshot["counts"]
+        self.is_late = snapshot.get("late", False)
         window.seq = snapshot["seq"]
         window.holder = new_holder()
         window.operator.restore(snapshot["operator"], store.find)

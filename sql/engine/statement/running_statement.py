@@ -135,7 +135,7 @@ class RunningStatement(StatementCore):
         if self.sources.subqueries is not None:
             self.sources.subqueries.advance(now_ms)
         new, old = list[Any](), list[Any]()
-        for delta in self.sources.late_changes():
+        for delta in self.sources.late_changes(now_ms):
             self.change(delta, new, old)
         while True:
             due, tick = self.sources.next_due(), self.output.next_deadline()

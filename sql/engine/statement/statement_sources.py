@@ -61,8 +61,8 @@ class Sources:
         """The finders of matches, of patterns over events and over rows, by the place of their source."""
         self.items: list[Event] = []
         """The items without window of a stream query, which are there during their activation."""
-        self.late: Posts = {}
-        """Events that left windows because of a variable, until the next advance of time."""
+        self.late: set[int] = set()
+        """The places of the windows that a changed variable may change at the next advance of time."""
         self.arrived: list[tuple[int, Event]] | None = None
         """The events that passed their filters, by source, between `arriving` and `enter`."""
 
@@ -218,18 +218,16 @@ class Sources:
         return posts
 
     def variable_changed(self, name: str, now_ms: int) -> None:
-        """A variable has a new value, and windows let go of rows because of it."""
+        """A variable has a new value, and windows may let go of rows because of it when time goes on."""
         if self.subqueries is not None:
             self.subqueries.variable_changed(name, now_ms)
-        for place, window in enumerate(self.windows):
-            deltas = window.variable_changed(now_ms)
-            if deltas:
-                self.late.setdefault(place, []).extend(deltas)
+        self.late.update(place for place, window in enumerate(self.windows) if window.depends_on(name))
 
-    def late_changes(self) -> Iterator[Change]:
+    def late_changes(self, now_ms: int) -> Iterator[Change]:
         """The changes caused by changed variables since the last call."""
-        late, self.late = self.late, {}
-        return self.changes(late)
+        late, self.late = self.late, set()
+        posts = {place: self.windows[place].variable_changed(now_ms) for place in sorted(late)}
+        return self.changes({place: deltas for place, deltas in posts.items() if deltas})
 
     # --- state ----------------------------------------------------------------------------------------------
 
@@ -243,13 +241,10 @@ class Sources:
         return content
 
     def held(self) -> Iterator[Event]:
-        """The events without window, those of the join, and those that a variable has changed."""
+        """The events without window, and those of the join."""
         yield from self.items
         if self.joined is not None:
             yield from self.joined.held()
-        for deltas in self.late.values():
-            for delta in deltas:
-                yield from (*delta.inserted, *delta.removed)
 
     def snapshot(self) -> dict[str, Any]:
         """The state of the sources, as plain data."""
@@ -262,20 +257,13 @@ class Sources:
         }
 
     def waiting(self) -> dict[str, Any]:
-        """The changes that wait for the next advance of time, and the items without window, by number."""
-        posts = [
-            [*([event.seq for event in side] for side in post), place]
-            for place, posts in self.late.items()
-            for post in posts
-        ]
-        return {"posts": posts, "items": [event.seq for event in self.items]}
+        """The windows that wait for the next advance of time, and the items without window, by number."""
+        return {"late": sorted(self.late), "items": [event.seq for event in self.items]}
 
     def restore(self, state: dict[str, Any], store: EventStore, make_row: MakeRow) -> None:
         """Put the state of a statement's sources back into sources just made."""
         snapshot, find = state["sources"], store.find
-        for inserted, removed, *place in state["posts"]:
-            post = Delta([find(seq) for seq in inserted], [find(seq) for seq in removed])
-            self.late.setdefault(place[0] if place else 0, []).append(post)
+        self.late = set(state.get("late", ()))
         self.items = [find(seq) for seq in state.get("items", ())]
         for window, part in zip(self.windows, snapshot["windows"], strict=True):
             window.restore(part, find)

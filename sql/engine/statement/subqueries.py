@@ -104,7 +104,8 @@ class Correlated:
     def variable_changed(self, name: str, now_ms: int) -> None:
         """A variable has a new value: rows may leave the window."""
         self.inner.variable_changed(name, now_ms)
-        self._take(self.window.variable_changed(now_ms))
+        if self.window.depends_on(name):
+            self._take(self.window.variable_changed(now_ms))
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`."""
