@@ -181,7 +181,7 @@ class Fold:
             for part in self.kept.checked:
                 part.check(loop, "g_i.")
         with source.block("except DATA_ERRORS:"):
-            self._write_dropped(source, "g.")
+            self.write_dropped(source, "g.")
             source.line("raise")
 
     def _write_checks(self, loop: LoopWriter, owner: str) -> None:
@@ -195,10 +195,10 @@ class Fold:
             for part in self.kept.checked:
                 part.check(loop, owner)
         with loop.source.block("except DATA_ERRORS:"):
-            self._write_dropped(loop.source, owner)
+            self.write_dropped(loop.source, owner)
             loop.source.line("raise")
 
-    def _write_dropped(self, source: SourceWriter, owner: str) -> None:
+    def write_dropped(self, source: SourceWriter, owner: str) -> None:
         """Groups without events go."""
         if self.is_grouped and not self.keeps_empty:
             with each_owner(source, self.plan, owner) as one, source.block(f"if not {one}n:"):
@@ -222,7 +222,7 @@ class Fold:
                 source.line(f"{one}n -= 1")
             for part in self.kept.parts:
                 part.write(loop, one, enters=False, prefix="l_")
-        self._write_dropped(source, owner)
+        self.write_dropped(source, owner)
 
     # --- state ----------------------------------------------------------------------------------------------
 

@@ -107,16 +107,15 @@ class Derived(Operator):
         left = [event for event in delta.removed if self._taken_out(event)]
         if not (came or left) and (delta.inserted or delta.removed):
             return []
-        properties = self.statistic.result()
-        if self.changes_only and all(self.last[name] == value for name, value in properties.items()):
-            return []
-        row = {**self.last, **properties}
+        before, properties = self.last, self.statistic.result()
+        self.last = {**before, **properties}
         if came:
-            row.update(self.extras(came[-1]))
-        old = self.current or self._first(now)
-        new = self.owner.new_event(row, now)
-        self.last, self.current = row, new
-        return [Delta([new], [old])]
+            self.last.update(self.extras(came[-1]))
+        if self.changes_only and all(before[name] == value for name, value in properties.items()):
+            return []
+        old = self.current or self._first(before, now)
+        self.current = self.owner.new_event(self.last, now)
+        return [Delta([self.current], [old])]
 
     def _counted(self, events: Iterable[Event]) -> list[Event]:
         """Those of some events that the statistic takes."""
@@ -138,13 +137,18 @@ class Derived(Operator):
             return False
         return True
 
-    def _first(self, now: int) -> Event:
+    def _first(self, row: Row, now: int) -> Event:
         """The statistic of nothing, which leaves as the first row comes."""
-        event = self.owner.new_event(self.last, now)
+        event = self.owner.new_event({**row, **self.extras(None)}, now)
         event.group = UNSEEN
         return event
 
     def content(self) -> Iterable[Event]:
+        """The present row: before any event that of nothing; one not posted where only extras differ."""
+        posted = self.current
+        return (posted if posted is not None and posted.row == self.last else Event(self.last, 0, -1),)
+
+    def held(self) -> Iterable[Event]:
         return () if self.current is None else (self.current,)
 
     def snapshot(self) -> DerivedState:

@@ -89,6 +89,11 @@ class ChangeText:
                 if self.posts_unseen:
                     with source.block("if h is UNSEEN:"):
                         source.line("h = prepare(q, y)")
+                        with source.block("if h is not None:"):
+                            show.before(source, "h", "y")
+                            fold.write_dropped(source, "h.")
+                            show.left(source)
+                        source.line("continue")
                 with source.block("if h is not None:"):
                     show.before(source, "h", "y")
                     fold.leave(self.frame.make_loop(source, {}))
@@ -126,11 +131,9 @@ class ChangeText:
         return loop
 
     def write_prepare(self, source: SourceWriter) -> None:
-        """`prepare`: the group of a row that leaves without having come, and what it contributed."""
+        """`prepare`: the group of a row that leaves without having come; it never counted."""
         with source.block("def prepare(q, x):"):
             self.frame.write_state(source)
             self._write_joined(source)
-            with source.block("if g is not None:"):
-                source.line(f"x.values = {self.fold.kept.values}")
             source.line("return g")
         source.line("")
