@@ -94,8 +94,9 @@ def _check_kept_events(problems: Problems, select: ast.Select, plan: Plan, *, is
     """Snapshots and joins read events that a window keeps."""
     snapshot = plan.output is not None and plan.output.mode == "snapshot"
     if snapshot and not plan.aggregates and not any(s.pattern or s.keeps for s in plan.sources):
-        message = "output snapshot of plain rows needs a window in FROM"
-        problems.error("B606", message, _at(select.output, select.span))
+        message = "output snapshot of plain rows needs a window in FROM: without one there is no row to show"
+        hint = "for example E#lastevent; output last every … shows the newest row of each interval"
+        problems.error("B606", message, _at(select.output, select.span), hint)
     if plan.joins and not all(source.keeps or source.unidirectional for source in plan.sources):
         hint = "for example E#length(5) as e" if is_epl else "for example GROUP BY TUMBLINGWINDOW(ss, 10)"
         message = "each joined stream needs a window, or is unidirectional"

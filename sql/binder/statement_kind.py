@@ -57,8 +57,8 @@ def _misspelt(select: ast.Select) -> bool:
 
 def _is_epl(select: ast.Select, streams: Sequence[Stream], site: Site) -> bool:
     """True for a subquery, a question, what reads relations, and what has a clause that eKuiper's rules
-    lack."""
-    if site.outer is not None or site.on_demand:
+    lack, or a context without a window of theirs."""
+    if site.outer is not None or site.on_demand or (select.context is not None and not select.windows):
         return True
     if any(stream.is_relation and not stream.is_filled for stream in streams):
         return True

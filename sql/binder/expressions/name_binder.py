@@ -91,7 +91,10 @@ class NameBinder:
     def _is_alias(self, node: ast.Column, place: Place) -> bool:
         if node.table is not None or not place.aliases or node.name not in self.scope.aliases:
             return False
-        if node.name == place.outside or (self.binder.kind.epl and self.scope.holders(node.name)):
+        if node.name == place.outside:
+            return False
+        in_order_by = place.name == "ORDER BY" and not self._resolving
+        if self.binder.kind.epl and not in_order_by and self.scope.holders(node.name):
             return False
         if place.name.startswith("the arguments of") and self._is_column_below_aggregate(node.name):
             return False
