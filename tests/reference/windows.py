@@ -147,7 +147,7 @@ def satisfied(predicate: PredicatePlan, event: Event, content: list[Event], expi
     builtins = {
         "current_count": len(content),
         "expired_count": expired,
-        "view_reference": None,
+        "view_reference": content,
         "oldest_timestamp": oldest.time_ms,
         "newest_timestamp": newest.time_ms,
         "oldest_event": oldest.row,

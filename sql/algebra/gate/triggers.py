@@ -213,7 +213,7 @@ class WhenTrue(Trigger):
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
         self.predicate.add(event)
         oldest = next(iter(held), event)
-        if not self.predicate.holds(event, Builtins(len(held) + 1, 0, oldest, event)):
+        if not self.predicate.holds(event, Builtins(len(held) + 1, 0, oldest, event, self)):
             return "hold"
         if self.include:
             return "after"
@@ -233,7 +233,7 @@ class WhenTrue(Trigger):
 
     def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
         ends = list(held)[:1] + list(held)[-1:]
-        builtins = Builtins(len(held), 0, ends[0] if ends else None, ends[-1] if ends else None)
+        builtins = Builtins(len(held), 0, ends[0] if ends else None, ends[-1] if ends else None, self)
         return bool(held) and self.predicate.holds_alone(builtins)
 
     def depends_on(self, variable: str) -> bool:

@@ -33,14 +33,17 @@ BUILTIN_CODES: dict[tuple[str, Any], Code] = {
 class Builtins:
     """The properties an expression window offers to its predicate."""
 
-    __slots__ = ("current_count", "expired_count", "newest", "oldest")
-    view_reference = None
+    __slots__ = ("current_count", "expired_count", "newest", "oldest", "view_reference")
 
-    def __init__(self, count: int, expired: int, oldest: Event | None, newest: Event | None) -> None:
+    def __init__(
+        self, count: int, expired: int, oldest: Event | None, newest: Event | None, view_reference: object
+    ) -> None:
+        """`view_reference`: the window, which a function can tell from others."""
         self.current_count = count
         self.expired_count = expired
         self.oldest = oldest
         self.newest = newest
+        self.view_reference = view_reference
 
     @property
     def oldest_event(self) -> Any:
@@ -133,7 +136,7 @@ class WhileTrue(Queue):
     def __init__(self, predicate: Predicate) -> None:
         super().__init__()
         self.predicate = predicate
-        self._seen = Builtins(0, 0, None, None)
+        self._seen = Builtins(0, 0, None, None, self)
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         if self.predicate.arguments:

@@ -75,8 +75,8 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         self.relation = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
         self.relation.publish = env.catalog.loop.publish
         self.relation.entered = env.catalog.loop.entered
-        self.is_late = False
-        """True if a changed variable may change the window at the next advance of time."""
+        self.late_ms: int | None = None
+        """When a variable has changed that may change the window at the next advance of time."""
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         delta = changes[self.relation.name]
@@ -86,18 +86,19 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
-        if self.is_late:
-            self.is_late = False
+        if self.late_ms is not None:
+            self.late_ms = None
             self.relation.variable_changed(self.now_ms)
         self.relation.advance(now_ms)
         return []
 
     def next_deadline(self) -> int | None:
-        return self.now_ms if self.is_late else self.relation.next_deadline()
+        return self.relation.next_deadline() if self.late_ms is None else self.late_ms
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
-        self.is_late = self.is_late or self.relation.operator.depends_on(name)
+        if self.relation.operator.depends_on(name):
+            self.late_ms = self.now_ms
 
     def snapshot(self) -> dict[str, Any]:
         window, store = self.relation, EventStore()
@@ -108,7 +109,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
             "fingerprint": self.plan.fingerprint,
             "signature": list(window.columns),
             "counts": dict(self.counts),
-            "late": self.is_late,
+            "late": self.late_ms,
             "seq": window.seq,
             "bounded": window.bounded.snapshot(),
             "events": store.in_blocks(window.holder),
@@ -121,7 +122,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         self._check(snapshot, "named window")
         store.unpack(snapshot["events"], lambda row: row, window.made)
         self.counts |= snapshot["counts"]
-        self.is_late = snapshot.get("late", False)
+        self.late_ms = snapshot.get("late")
         window.seq = snapshot["seq"]
         window.holder = new_holder()
         window.operator.restore(snapshot["operator"], store.find)
