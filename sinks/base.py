@@ -13,10 +13,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import random
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+from urllib.parse import urlsplit
 
 from rules.model import Bind, Widen, provide_actions, register_action
 from sinks.columns import check_columns
@@ -32,6 +34,36 @@ Row = Mapping[str, Any]
 
 Outcome = Literal["delivered", "rejected", "dropped"]
 """The end of a submitted emission: at its destination, in the dead letters, or dropped from a full queue."""
+
+
+PORTS = {"http": 80, "https": 443, "tcp": 1883, "mqtt": 1883, "ssl": 8883, "tls": 8883, "mqtts": 8883}
+"""The port of an address that names none, by its scheme."""
+
+_NUMBER = re.compile(r"\[Errno -?\d+\] ")
+
+
+def in_words(failure: BaseException) -> str:
+    """A failure of the system or the network without the number of the error.
+
+    >>> in_words(ConnectionRefusedError(111, "Connection refused")), in_words(TimeoutError())
+    ('connection refused', 'TimeoutError')
+    """
+    text = _NUMBER.sub("", str(failure)) or type(failure).__name__
+    return text[0].lower() + text[1:] if text.split()[0].istitle() else text
+
+
+def failure_at(url: str, failure: BaseException) -> str:
+    """A failure at a server, behind its host and port.
+
+    >>> failure_at("http://[::1]/x", ConnectionRefusedError(111, "Connection refused"))
+    '[::1]:80: connection refused'
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or PORTS.get(parts.scheme.lower(), 0)
+    except ValueError:  # no port, but a placeholder
+        return in_words(failure)
+    return f"{f'[{host}]' if ':' in host else host}:{port}: {in_words(failure)}"
 
 
 class SinkFailure(Exception):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rules.secrets import redact
 from sinks.backoff import Backoff
-from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext
+from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext, in_words
 from sinks.json_text import json_bytes
 from sinks.render import Renderer, Unrendered
 from sinks.settings import SinkSettings
@@ -346,7 +346,7 @@ class Delivery:
                 write()
             except OSError as error:
                 failures += 1
-                self._pause(Retry(f"dead letter cannot be written: {error}"), failures)
+                self._pause(Retry(f"dead letter cannot be written: {in_words(error)}"), failures)
                 continue
             return True
         return False

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from rules.base import Model
-from sinks.base import Fatal
+from sinks.base import Fatal, in_words
 from sinks.settings import WITHOUT_EFFECT, Text, reveal
 
 TLS_WITHOUT_EFFECT = {**WITHOUT_EFFECT, "renegotiationSupport": "no server may renegotiate"}
@@ -152,7 +152,7 @@ class TlsSettings(Model):
             if self.certification_raw:
                 self._load_raw(context)
         except (OSError, ValueError) as failure:
-            raise Fatal(f"TLS files cannot be used: {failure}") from failure
+            raise Fatal(f"TLS files cannot be used: {in_words(failure)}") from failure
         context.sslsocket_class = ClosedOnFailure
         context.minimum_version = _VERSIONS[self.tls_min_version]
         if self.insecure_skip_verify:

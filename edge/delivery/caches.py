@@ -10,6 +10,7 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
+from sinks.base import in_words
 from sinks.cache import cache_path, results_in
 
 log = logging.getLogger("penstock.sinks.cache")
@@ -35,7 +36,7 @@ def sweep(folder: Path, used: Collection[Path], now_ms: int, grace_ms: int) -> i
             for part in [*folder.glob(f"{path.name}-*"), path]:
                 part.unlink(missing_ok=True)
         except OSError as error:
-            log.warning("cache.not_removed", extra={"file": path.name, "error": str(error)})
+            log.warning("cache.not_removed", extra={"file": path.name, "error": in_words(error)})
             continue
         swept += 1
         log.warning(

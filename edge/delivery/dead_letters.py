@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sinks.base import in_words
 from sinks.durable import append_durably
 
 log = logging.getLogger("penstock.dead_letters")
@@ -103,7 +104,7 @@ class DeadLetters:
             self.write(at_ms, reason, topic, payload, **fields)
         except OSError as error:
             self.lost += 1
-            log.error("dead_letter.lost", extra={"reason": reason, "error": str(error)})
+            log.error("dead_letter.lost", extra={"reason": reason, "error": in_words(error)})
         with self._lock:
             self.waiting_bytes -= waited_bytes
 

@@ -14,6 +14,7 @@ from edge.deploy.lookup_stores import Stores
 from edge.deploy.stream_types import FILE, stream_type
 from edge.gateway import Gateway
 from edge.intake.sources.registry import BadSource, SourceEnvironment, source_kind
+from sinks.base import in_words
 
 log = logging.getLogger("penstock.sources")
 
@@ -97,7 +98,7 @@ class StreamSources:
         except BadSource as error:
             self._note_failure(stream.name, f"{error.option}: {error}")
         except OSError as error:  # the port of httpPush is taken
-            self._note_failure(stream.name, str(error))
+            self._note_failure(stream.name, in_words(error))
         else:
             self._running[stream.name] = source
 

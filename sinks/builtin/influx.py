@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from rules.durations import DurationMs
-from sinks.base import Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
+from sinks.base import Fatal, Message, Reject, Retry, SinkContext, SinkFailure, failure_at, register_sink
 from sinks.line_protocol import line
 from sinks.oauth import template_of
 from sinks.settings import SinkSettings, Text, Texts, reveal
@@ -218,7 +218,7 @@ class InfluxSink:
         except ssl.SSLCertVerificationError as failure:
             raise Fatal(f"certificate of the server is not trusted: {failure.verify_message}") from failure
         except (OSError, http.client.HTTPException) as failure:
-            raise Retry(f"{type(failure).__name__}: {failure}") from failure
+            raise Retry(failure_at(reveal(self._settings.addr), failure)) from failure
         finally:
             connection.close()
 

@@ -13,7 +13,17 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from rules.durations import DurationMs
-from sinks.base import Clock, Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
+from sinks.base import (
+    Clock,
+    Fatal,
+    Message,
+    Reject,
+    Retry,
+    SinkContext,
+    SinkFailure,
+    failure_at,
+    register_sink,
+)
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import check_topic
 from sinks.settings import SinkSettings, Text, reveal
@@ -149,7 +159,8 @@ class MqttSink:
         except ssl.SSLCertVerificationError as failure:
             raise Fatal(f"certificate of the broker is not trusted: {failure.verify_message}") from failure
         except (OSError, ValueError) as failure:
-            raise Retry(f"broker cannot be reached: {failure}") from failure
+            where = failure_at(parts.geturl(), failure)
+            raise Retry(f"broker cannot be reached: {where}") from failure
         send_at_once(client.socket())
         self._client = client
         client.loop_start()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rules.durations import DurationMs
-from sinks.base import Fatal, Message, Reject, Retry, SinkContext, register_sink
+from sinks.base import Fatal, Message, Reject, Retry, SinkContext, failure_at, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.base import Refused, kind_of
 from sinks.dynamic import check_topic
@@ -129,6 +129,7 @@ class RedisSink:
 
     def __init__(self, settings: _Server, context: SinkContext) -> None:
         self._settings = settings
+        self._url = ""
         self._context = context
         self._client: Any = None
         self._put: Callable[[Any, Message], None] = self._publish
@@ -143,6 +144,7 @@ class RedisSink:
         except ImportError:
             raise Fatal("this needs the Redis client: install penstock[redis]") from None
         settings = connected(self._settings, self._context)
+        self._url = f"redis://{reveal(settings.addr)}"
         host, _, port = reveal(settings.addr).rpartition(":")
         seconds = settings.timeout / 1000
         self._client = redis.Redis(
@@ -159,7 +161,12 @@ class RedisSink:
         except redis.AuthenticationError as failure:
             raise Fatal(f"the server refused the connection: {failure}") from None
         except (redis.RedisError, OSError) as failure:
-            raise Retry(f"server cannot be reached: {failure}") from None
+            raise Retry(f"server cannot be reached: {self._failure(failure)}") from None
+
+    def _failure(self, failure: Exception) -> str:
+        """The failure in words; the client's own sentence has the number that the system gave."""
+        cause = failure.__context__
+        return failure_at(self._url, cause if isinstance(cause, OSError) else failure)
 
     def close(self) -> None:
         """Disconnect."""
@@ -187,7 +194,7 @@ class RedisSink:
             answers = pipeline.execute(raise_on_error=False)
         except (redis.RedisError, OSError) as failure:
             self.close()
-            raise Retry(f"connection lost: {failure}") from None
+            raise Retry(f"connection lost: {self._failure(failure)}") from None
         for number, answer in enumerate(answers):
             if isinstance(answer, redis.RedisError):
                 done = next(index for index, count in enumerate(counts) if number < count)

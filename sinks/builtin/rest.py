@@ -23,6 +23,7 @@ from sinks.base import (
     Row,
     SinkContext,
     SinkFailure,
+    failure_at,
     register_sink,
 )
 from sinks.dynamic import Target
@@ -193,7 +194,7 @@ class RestSink:
             answer = connection.getresponse()
             return answer.status, answer.read(ANSWER_BYTES_MAX)
         except (OSError, http.client.HTTPException) as failure:
-            raise Retry(f"token: {type(failure).__name__}: {failure}") from failure
+            raise Retry(f"token: {failure_at(url, failure)}") from failure
         finally:
             connection.close()
 
@@ -226,7 +227,7 @@ class RestSink:
             raise Fatal(f"certificate of the server is not trusted: {failure.verify_message}") from failure
         except (OSError, http.client.HTTPException) as failure:
             self.close()
-            raise Retry(f"{type(failure).__name__}: {failure}") from failure
+            raise Retry(failure_at(reveal(self._settings.url), failure)) from failure
         except (ValueError, DataError) as failure:
             self.close()
             raise Reject(f"request cannot be made: {failure}") from failure

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from sinks.base import Outcome, SinkContext, SinkFactory
+from sinks.base import Outcome, SinkContext, SinkFactory, in_words
 from sinks.cache.store import CacheStore, Stored
 from sinks.delivery import Delivery, Stats
 from sinks.settings import SinkSettings
@@ -251,10 +251,11 @@ class CachedDelivery:
         except (sqlite3.Error, OSError) as error:
             if not self._problem:
                 LOG.error(
-                    "cache.failed", extra={"rule": self.rule_id, "file": str(self._path), "error": str(error)}
+                    "cache.failed",
+                    extra={"rule": self.rule_id, "file": str(self._path), "error": in_words(error)},
                 )
             with self._changed:
-                self._problem = f"cache: {error}"
+                self._problem = f"cache: {in_words(error)}"
                 if self._deadline_ms is None:
                     self._clock.wait(self._changed, DISK_RETRY_MS)
             return None

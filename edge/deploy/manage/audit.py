@@ -8,6 +8,7 @@ import logging
 from pathlib import Path
 
 from edge.clock import Clock
+from sinks.base import in_words
 
 log = logging.getLogger("penstock.audit")
 
@@ -32,4 +33,4 @@ class Audit:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
         except OSError as error:
-            log.error("manage.audit_failed", extra={"error": str(error)})
+            log.error("manage.audit_failed", extra={"error": in_words(error)})

@@ -21,7 +21,7 @@ from edge.intake.lookups.base import (
     Unanswered,
 )
 from edge.intake.sources.registry import BadSource
-from sinks.base import Fatal
+from sinks.base import Fatal, failure_at
 from sinks.settings import Text, reveal
 from sinks.tls import TlsSettings
 from sql.catalog.streams import Stream
@@ -79,7 +79,7 @@ class HttpLookup:
             raise Refused(f"{error}; check the settings of TLS") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise Unanswered(str(error) or type(error).__name__) from None
+            raise Unanswered(failure_at(self._address, error)) from None
         if status in (204, 404):
             return []
         if not 200 <= status < 300:

@@ -25,6 +25,7 @@ from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKin
 from edge.intake.sources.worker import WorkerSource
 from rules.base import Model
 from rules.durations import DurationMs
+from sinks.base import in_words
 from sql.catalog.streams import Stream
 
 BATCH_ROWS = 1_000
@@ -142,7 +143,7 @@ class FileSource(WorkerSource):
                 finished = self._read()
                 self._has_read()
             except (OSError, ValueError, msgspec.MsgspecError, csv.Error) as error:
-                self._failed(f"{self._file.name}: {error}")
+                self._failed(f"{self._file.name}: {in_words(error)}")
                 self._has_read()
                 finished = True
                 if not settings.interval and not settings.loop and not self._goes_on(LOOK_MS * 10):

@@ -14,7 +14,7 @@ from edge.clock import Clock
 from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
 from edge.intake.sources.worker import WorkerSource
 from rules.durations import DurationMs
-from sinks.base import SinkFailure
+from sinks.base import SinkFailure, failure_at
 from sinks.oauth import OAuth, Tokens, template_of
 from sinks.settings import Text, reveal
 from sinks.tls import TlsSettings
@@ -76,7 +76,9 @@ class HttpPullSource(WorkerSource):
             began_ms = self._clock.monotonic_ms()
             try:
                 self._pull()
-            except (OSError, http.client.HTTPException, SinkFailure, DataError, ValueError) as error:
+            except (OSError, http.client.HTTPException) as error:
+                self._failed(failure_at(self._url, error))
+            except (SinkFailure, DataError, ValueError) as error:
                 self._failed(str(error) or type(error).__name__)
             wait_ms = max(1, self._settings.interval - (self._clock.monotonic_ms() - began_ms))
 

@@ -27,6 +27,7 @@ from paho.mqtt import client as paho
 from edge.base.message import DUPLICATE, RETAINED, BadMessage, Message
 from edge.intake.sources.base import ConnectionLost
 from edge.intake.sources.publish_parser import PublishParser, escaped, too_large, why_bad
+from sinks.base import in_words
 
 RECEIVE_BYTES = 65_536
 STOCK_PACKETS_PER_TURN = 500
@@ -161,7 +162,7 @@ class BufferedReader(StockReader):
         except _NOTHING_THERE:
             data = b""
         except OSError as error:
-            data = self._ended(ahead, f"receiving failed: {error}")
+            data = self._ended(ahead, f"receiving failed: {in_words(error)}")
         else:
             if not data:
                 self._ended(ahead, "connection closed by the broker")
@@ -202,7 +203,7 @@ class BufferedReader(StockReader):
             except _NOTHING_THERE:
                 pass
             except OSError as error:
-                raise ConnectionLost(f"sending failed: {error}") from error
+                raise ConnectionLost(f"sending failed: {in_words(error)}") from error
         if packets:  # as PUBACK: paho keeps no record of those
             self._client._packet_queue(paho.PUBACK, packets, 0, 1)
 

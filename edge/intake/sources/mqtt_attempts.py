@@ -17,6 +17,7 @@ from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost
 from edge.intake.sources.mqtt_connection import Connection, VersionRefused, taken_over
 from edge.journal.record import Session
+from sinks.base import in_words
 
 log = logging.getLogger("penstock.mqtt")
 
@@ -208,7 +209,7 @@ class Attempts:
         if isinstance(error, VersionRefused):
             self.versions.refused(error.said_so)
         if isinstance(error, (ConnectionLost, OSError, ValueError)):
-            self.problem = str(error) or type(error).__name__
+            self.problem = in_words(error)
         else:
             log.error("mqtt.consumer_failed", exc_info=error)
             self.problem = f"the batch could not be taken: {error!r}"

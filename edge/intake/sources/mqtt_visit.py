@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.mqtt_client import connect, make_client, subscribe
+from sinks.base import in_words
 from sql.record import replace
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Visit:
         try:
             connect(client, self._options, version)
         except (OSError, ValueError) as error:
-            raise VisitFailed(f"{server} cannot be reached: {error}") from error
+            raise VisitFailed(f"{server} cannot be reached: {in_words(error)}") from error
         client.loop_start()
         try:
             self._wait(lambda: self._answer is not None, f"{server} did not answer within {ANSWER_S:g} s")

@@ -82,7 +82,7 @@ def test_a_refused_connection_is_retried_until_the_server_is_there(gateway: Gate
     delivery = gateway.action("rest", {"url": f"http://127.0.0.1:{port}/"})
     delivery.submit(rows({"n": 1}), 1)
     wait_for(lambda: delivery.stats().state == "retrying")
-    assert "ConnectionRefusedError" in delivery.stats().last_error
+    assert ": connection refused" in delivery.stats().last_error
     with HttpPeer().serving(port) as peer:
         gateway.await_receipts(1)
         assert len(peer.requests) == 1
@@ -95,7 +95,7 @@ def test_a_slow_server_is_given_up_after_the_timeout(gateway: Gateway, http_peer
     delivery.submit(rows({"n": 1}), 1)
     gateway.await_receipts(1)
     assert len(http_peer.requests) >= 2
-    assert "TimeoutError" in delivery.stats().last_error
+    assert "timed out" in delivery.stats().last_error
 
 
 def test_a_connection_closed_between_requests_is_no_failure(gateway: Gateway, http_peer: HttpPeer) -> None:

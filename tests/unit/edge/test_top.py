@@ -21,7 +21,7 @@ def status(monotonic_ms: int, events: int, **rules: int) -> dict[str, Any]:
                 "state": "running", "streams": ["m"], "memory_bytes": 1000 * count,
                 "counters": {"events_in": count, "rows_out": 1, "errors": 0},
                 "actions": [{"sink": "mqtt", "state": "retrying", "sent": 3, "rejected": 0, "queued": 2,
-                             "last_error": "broker cannot be reached: [Errno 111] Connection refused"}],
+                             "last_error": "broker cannot be reached: 127.0.0.1:1883: connection refused"}],
             }
             for name, count in rules.items()
         },
@@ -69,7 +69,7 @@ def test_streams_sinks_and_problems_are_shown() -> None:
     streams = lines.index(next(line for line in lines if line.startswith("STREAM")))
     assert lines[streams].split() == ["STREAM", "MESSAGES/S", "MESSAGES", "READ", "BY"]
     assert lines[streams + 1].split()[:4] == ["m", "100.0", "300", "slow,"]
-    assert "quick mqtt" in text and "Connection refused" in text
+    assert "quick mqtt" in text and "connection refused" in text
     assert "lookup table site: HTTP 500" in lines and "device" not in text
     assert "not ready: mqtt: not connected yet" in text and "a.yaml:1:1: R001 wrong" in text
 
@@ -77,8 +77,8 @@ def test_streams_sinks_and_problems_are_shown() -> None:
 def test_the_error_of_sinks_that_do_not_deliver_is_shown_in_a_narrow_terminal() -> None:
     now = {**status(0, 1, a=1, b=1, c=1, d=1, e=1), "lookups": {}, "files": []}
     assert render(now, now, 80)[-2:] == [
-        "sink a mqtt, b mqtt, c mqtt and 2 more: broker cannot be reached: [Errno 111]",
-        "  Connection refused",
+        "sink a mqtt, b mqtt, c mqtt and 2 more: broker cannot be reached:",
+        "  127.0.0.1:1883: connection refused",
     ]
     for rule in now["rules"].values():
         rule["actions"][0]["state"] = "ok"
