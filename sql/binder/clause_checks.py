@@ -93,7 +93,8 @@ def _check_prevs(problems: Problems, plan: Plan) -> None:
 def _check_kept_events(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
     """Snapshots and joins read events that a window keeps."""
     snapshot = plan.output is not None and plan.output.mode == "snapshot"
-    if snapshot and not plan.aggregates and not any(s.pattern or s.keeps for s in plan.sources):
+    keeps_rows = plan.aggregates or plan.grouping_sets or any(s.pattern or s.keeps for s in plan.sources)
+    if snapshot and not keeps_rows:
         message = "output snapshot of plain rows needs a window in FROM: without one there is no row to show"
         hint = "for example E#lastevent; output last every … shows the newest row of each interval"
         problems.error("B606", message, _at(select.output, select.span), hint)

@@ -325,7 +325,8 @@ class Plan(Record, dict=True):
     def keeps_groups(self) -> bool:
         """True if its groups stay for ever: no window removes events from them."""
         windows = any(source.keeps for source in self.sources)
-        return self.mode == "delta" and bool(self.group_by and self.aggregates) and not windows
+        is_grouped = bool(self.group_by and (self.aggregates or self.grouping_sets))
+        return self.mode == "delta" and is_grouped and not windows
 
     @cached_property
     def fingerprint(self) -> str:

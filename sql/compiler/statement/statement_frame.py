@@ -130,7 +130,7 @@ class StatementFrame:
     def _is_single(self) -> bool:
         """True if an arriving event changes one row at most, and only new rows are shown."""
         window = self.window
-        if not self.show.is_direct or self.show.has_old:
+        if not self.show.is_direct or self.show.has_old or self.plan.grouping_sets:
             return False
         if self.show.kind != "group" or window is None or not window.leaves_on_arrival:
             return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sql import Catalog, Engine, RuleOptions, SqlError, plan_rule, run_script
+from sql.explain.probes import probes
 from tests.support.streams import catalog_of
 
 KEYS = "abcdefghi"
@@ -76,3 +77,27 @@ def test_what_is_refused(text: str, message: str, at: str) -> None:
 def test_a_column_may_be_called_rollup() -> None:
     text = "select rollup, grouping, count(*) from G group by rollup, grouping"
     run(f"create schema G(rollup int, grouping int); {text}")
+
+
+def test_questions_and_subqueries_have_rows_of_each_set() -> None:
+    engine = Engine(Catalog())
+    run_script(engine, "create schema E(k string, n int); create schema Q(k string)", 0)
+    run_script(engine, "create window W#keepall as (k string, n int); insert into W select k, n from E", 0)
+    query = "select k, sum(n) as s, grouping(k) as g from W group by rollup(k)"
+    run_script(engine, f"@name('asked') select ({query}) as rows from Q", 0)
+    for number, key in enumerate("aba", 1):
+        engine.push("E", [{"k": key, "n": number}], 0)
+    rows = [{"k": "a", "s": 4, "g": 0}, {"k": "b", "s": 2, "g": 0}, {"k": None, "s": 6, "g": 1}]
+    assert engine.query(query, 0).rows == rows
+    asked = [out for out in engine.push("Q", [{"k": "a"}], 0) if out.rule == "asked"]
+    assert [out.inserted for out in asked] == [[{"rows": rows}]]
+
+
+def test_the_probe_of_having_shows_null_for_a_key_that_is_rolled_up() -> None:
+    catalog = catalog_of("create schema E(k string, n int)")
+    plan = plan_rule("select k from E group by rollup(k) having sum(n) > 1", catalog, RuleOptions())
+    probe = next(probe for probe in probes(plan) if probe.stage == "samples")
+    engine = Engine(catalog)
+    engine.deploy("probe", probe.plan, 0)
+    (shown,) = engine.push("E", [{"k": "a", "n": 2}], 0)
+    assert [(row["k0"], row["c0"]) for row in shown.inserted] == [("a", True), (None, True)]
