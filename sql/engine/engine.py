@@ -26,6 +26,7 @@ from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
 from sql.rows import MakeRow, Shape, as_it_is
+from sql.types import describe, type_of
 
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
@@ -196,7 +197,13 @@ class Engine:
     # --- variables and relations ----------------------------------------------------------------------------
 
     def set_variable(self, name: str, value: object) -> None:
-        """Set a variable; rules that depend on it are updated."""
+        """Set a variable; rules that depend on it are updated. KeyError where there is none; DataError for a
+        constant, and for a value of another type."""
+        variable = self.catalog.variables[name]
+        if variable.constant:
+            raise DataError(f"{name} is a constant")
+        if not variable.type.accepts(type_of(value)):
+            raise DataError(f"variable {name} takes {variable.type.value}, not {describe(value)}")
         self.catalog.assign(name, value)
         self.catalog.end_step()
 

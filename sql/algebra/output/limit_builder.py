@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from sql.algebra.output.given import (
@@ -35,9 +36,12 @@ from sql.algebra.window_builder import period, size
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.emission import Out
+from sql.errors import DataError
 from sql.plan.bound import Bound, variables_of
 from sql.plan.clauses import OutputPlan
 from sql.plan.logical import Plan
+
+Value = TypeVar("Value")
 
 Assignments = tuple[tuple[str, Bound], ...]
 """The variables of `then set`, each with the value it gets."""
@@ -48,6 +52,7 @@ class LimitBuilder:
 
     present   the rows of the present content
     current   the present row of one group, by its key
+    report    takes the reason why a parameter cannot have the value that a variable gives it
     touched   the present rows of the groups that have changed since it was called last,
               where rows are made then
     """
@@ -61,6 +66,7 @@ class LimitBuilder:
         zone: ZoneInfo,
         present: Callable[[], list[Out]],
         current: Callable[[Any], list[Out]],
+        report: Callable[[object], None],
         touched: Callable[[], list[Out]] | None = None,
     ) -> None:
         self.plan = plan
@@ -70,6 +76,7 @@ class LimitBuilder:
         self.zone = zone
         self.present = present
         self.current = current
+        self.report = report
         self.touched = touched
 
     def build(self, output: OutputPlan) -> LimitedOutput:
@@ -85,17 +92,33 @@ class LimitBuilder:
     def _condition(self, output: OutputPlan) -> OutputTrigger:
         functions = self.functions
         if output.every is not None:
-            every, zone = output.every, self.zone
-            return AtInstants(lambda now, origin: period(every, functions).next_after(now, origin, zone))
+            every, zone = self._last_valid(partial(period, output.every, functions)), self.zone
+            return AtInstants(lambda now, origin: every().next_after(now, origin, zone))
         if output.every_events is not None:
-            count = output.every_events
-            return EveryEvents(lambda: size(count, functions))
+            return EveryEvents(self._last_valid(partial(size, output.every_events, functions)))
         if output.at:
             following = self._crontab(output)
             return AtInstants(lambda now, origin: following(now))
         if output.when is not None:
             return WhenExpression(self._met(output.when, output.then_set), variables_of(output.when))
         return Always() if output.terminated is None else Never()
+
+    def _last_valid(self, read: Callable[[], Value]) -> Callable[[], Value]:
+        """A parameter with the present values of its variables. Those that it cannot have are reported once,
+        and the last ones that it could have stay in force."""
+        known, refused = read(), ""
+
+        def value() -> Value:
+            nonlocal known, refused
+            try:
+                known, refused = read(), ""
+            except DataError as error:
+                if str(error) != refused:
+                    refused = str(error)
+                    self.report(self.functions.failure(error))
+            return known
+
+        return value
 
     def _crontab(self, output: OutputPlan) -> Callable[[int], int]:
         """From an instant to the next one of `output at`."""

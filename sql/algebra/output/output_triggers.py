@@ -83,7 +83,7 @@ class EveryEvents(OutputTrigger):
     def on_update(self, update: Update, now: int) -> bool:
         self.inserted += update.inserted
         self.removed += update.removed
-        return self.inserted >= self.count() or self.removed >= self.count()
+        return max(self.inserted, self.removed) >= self.count()
 
     def done(self, now: int) -> None:
         self.inserted = self.removed = 0

@@ -4,6 +4,7 @@ the output limit, order and LIMIT."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sql.algebra.event import NOTHING, Event
@@ -88,6 +89,7 @@ class Output:
                 zone,
                 content.present_rows,
                 content.current,
+                partial(statement.report, None),
                 self._touched_rows if self.show.defers == "groups" else None,
             )
             self.limit = builder.build(plan.output)
