@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.algebra.windows import catalog
-from sql.binder.binding import no_subquery
 from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.windows.lengths import NO_SUBQUERY
 from sql.binder.windows.window_arguments import bind_arguments
 from sql.errors import did_you_mean
 from sql.plan.clauses import WindowPlan
-
-NO_SUBQUERY = no_subquery(
-    "B209", "in a parameter of a window", "have a trigger set a variable, and read that: on … set v = …"
-)
 
 
 def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[WindowPlan, ...]:

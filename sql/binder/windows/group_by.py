@@ -8,7 +8,7 @@ from sql import syntax as ast
 from sql.algebra.sample.windows.group_entry import COUNTS, LENGTHS, GroupWindowEntry, group_window
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
-from sql.binder.windows.lengths import PARAMETER
+from sql.binder.windows.lengths import PARAMETER, shown
 from sql.calendar.period import LENGTH_MS_MAX
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Const
@@ -35,7 +35,8 @@ def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> Grou
     """An eKuiper window with its FILTER and OVER."""
     problems, entry = binder.problems, group_window(window.name)
     if not entry.least <= len(window.args) <= len(entry.names):
-        problems.error("B520", f"{entry.label} takes {', '.join(entry.names)}", window.span)
+        message = f"{entry.signature} cannot take {len(window.args)} parameters"
+        problems.error("B520", message, window.span, f"for example {entry.example}")
         return EACH_EVENT
     over = window.over or ast.Over()
     if over.when is not None and not entry.is_triggered:
@@ -82,9 +83,9 @@ def _group_arguments(
     for parameter, node in zip(entry.parameters, values, strict=False):
         what = f"the {parameter.name} of {entry.label}"
         if parameter.field in LENGTHS:
-            out[parameter.field] = _length(binder, node, scale, what, parameter.least)
+            out[parameter.field] = _length(binder, node, scale, what, parameter.least, entry.example)
         elif parameter.field in COUNTS:
-            out[parameter.field] = _positive(binder, node, what, parameter.least)
+            out[parameter.field] = _positive(binder, node, what, parameter.least, entry.example)
         else:
             out[parameter.field] = binder.condition(node, Place("a window's conditions"))
     return out
@@ -108,19 +109,20 @@ def _unit_hint(word: str | None, label: str) -> str | None:
     return f"write {MEANT[word].upper()}" if word in MEANT else did_you_mean(word, UNITS)
 
 
-def _length(binder: ExpressionBinder, node: ast.Expr, scale: int, what: str, least: int) -> int:
+def _length(binder: ExpressionBinder, node: ast.Expr, scale: int, what: str, least: int, example: str) -> int:
     """So many of a unit of `scale` ms, in ms."""
-    length_ms = scale * _positive(binder, node, what, least)
+    length_ms = scale * _positive(binder, node, what, least, example)
     if length_ms <= LENGTH_MS_MAX:
         return length_ms
     binder.problems.error("B504", f"{what} is at most a hundred years", node.span)
     return scale
 
 
-def _positive(binder: ExpressionBinder, node: ast.Expr, what: str, least: int = 1) -> int:
+def _positive(binder: ExpressionBinder, node: ast.Expr, what: str, least: int, example: str) -> int:
     bound = binder.bind(node, PARAMETER)
     if isinstance(bound, Const) and bound.value.__class__ is int and bound.value >= least:
         return bound.value
-    shown = f", not {bound.value!r}" if isinstance(bound, Const) else ""
-    binder.problems.error("B504", f"{what} is a whole number of at least {least}{shown}", node.span)
+    found = f", not {shown(bound)}" if isinstance(bound, Const) else ", known before the rule runs"
+    message = f"{what} is a whole number of at least {least}{found}"
+    binder.problems.error("B504", message, node.span, f"for example {example}")
     return max(least, 1)

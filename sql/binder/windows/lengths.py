@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sql import syntax as ast
-from sql.binder.binding import Binding
+from sql.binder.binding import Binding, no_subquery
 from sql.binder.constants import at_start
 from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
@@ -16,6 +16,10 @@ from sql.plan.clauses import PeriodArgument
 from sql.types import Type
 
 PARAMETER = Place("a window parameter", aliases=False, analytics=False)
+
+NO_SUBQUERY = no_subquery(
+    "B209", "in a parameter of a window", "have a trigger set a variable, and read that: on … set v = …"
+)
 
 Amounts = tuple[tuple[Bound, str], ...]
 """The parts of a length of time, each with its unit."""

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sql import syntax as ast
-from sql.algebra.windows.lots import lot_window
+from sql.algebra.windows.lots import EVERY_COUNT, PARTITION, UNIQUE, LotPart, lot_window
+from sql.binder.constants import at_start
 from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.windows.lengths import PARAMETER, bind_period, check_count, no_reads
-from sql.plan.bound import Bound
+from sql.binder.scope import UNKNOWN
+from sql.binder.windows.lengths import NO_SUBQUERY, PARAMETER, bind_period, check_count, no_reads
+from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import LotPlan, LotWindowPlan
 
 
 def bind_lot(binder: ExpressionBinder, source: ast.LotSource) -> LotPlan:
     """The window of a stream query."""
+    binder = ExpressionBinder(binder.scope, NO_SUBQUERY)
     windows = tuple(_lot_window(binder, name, argument) for name, argument in source.windows)
     every_period = every_count = None
     if source.every is not None and windows[0].length is not None:
         every_period = bind_period(binder, source.every, "'every'")
     elif source.every is not None:
-        every_count = _count(binder, source.every, "'every'")
+        every_count = _count(binder, source.every, "'every'", EVERY_COUNT.example)
     lot = LotPlan(
-        tuple(binder.bind(part, PARAMETER) for part in source.partition_by),
+        _keys(binder, source.partition_by, PARTITION),
         windows,
         every_period,
         every_count,
-        tuple(binder.bind(part, PARAMETER) for part in source.unique),
+        _keys(binder, source.unique, UNIQUE),
     )
     if lot.retains_all and (len(windows) > 1 or every_period or every_count or lot.partition_by):
         binder.problems.error(
@@ -32,17 +37,29 @@ def bind_lot(binder: ExpressionBinder, source: ast.LotSource) -> LotPlan:
     return lot
 
 
+def _keys(binder: ExpressionBinder, nodes: Sequence[ast.Expr], part: LotPart) -> tuple[Bound, ...]:
+    keys = tuple(binder.bind(node, PARAMETER) for node in nodes)
+    for key, node in zip(keys, nodes, strict=True):
+        if isinstance(key, Const | Slot) and key is not UNKNOWN:
+            message = f"'{part.name}' a constant keeps nothing apart"
+            binder.problems.error("B507", message, node.span, f"for example {part.example}")
+    return keys
+
+
 def _lot_window(binder: ExpressionBinder, name: str, node: ast.Expr | None) -> LotWindowPlan:
     argument = lot_window(name).argument
     return LotWindowPlan(
         name,
         bind_period(binder, node, f"'{name}'") if node is not None and argument == "period" else None,
-        _count(binder, node, f"'{name}'") if node is not None and argument == "count" else None,
+        _count(binder, node, f"'{name}'", lot_window(name).example)
+        if node is not None and argument == "count"
+        else None,
     )
 
 
-def _count(binder: ExpressionBinder, node: ast.Expr, what: str) -> Bound:
+def _count(binder: ExpressionBinder, node: ast.Expr, what: str, example: str) -> Bound:
     bound = binder.bind(node, PARAMETER)
     no_reads(binder, bound, node, what)
-    check_count(binder.problems, bound, f"{what} is", node.span)
+    present = at_start(binder.site.catalog, bound)
+    check_count(binder.problems, present, f"{what} is", node.span, hint=f"for example {example}")
     return bound
