@@ -41,7 +41,7 @@ def deferral(plan: Plan, *, in_cells: bool = False) -> Deferral | None:
 
 def is_fleeting(value: Bound) -> bool:
     """True if a value depends on more than its group: on the clock, a variable, a subquery."""
-    return reads_clock(value) or not slot_kinds(value) <= {"aggregate", "context"}
+    return reads_clock(value) or not slot_kinds(value) <= {"aggregate", "context", "grouping"}
 
 
 def counts_alone(output: OutputPlan) -> bool:
