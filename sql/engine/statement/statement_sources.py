@@ -7,7 +7,7 @@ others that the step changes, then the join does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from sql.algebra.event import Delta, Event, merged
@@ -81,8 +81,8 @@ class Sources:
                     self.arrived.append((index, event))
 
     def enter(self, stream: str, row: object, now_ms: int) -> Iterator[Change]:
-        """The changes by an event, in order; matches last, so that a match meets the event in the windows
-        beside it."""
+        """The changes by an event, in order. A match meets the event in the windows beside it: in a join all
+        sources change before the join does."""
         if self.arrived is None:
             self.arriving(stream, row, now_ms)
         arrived, self.arrived = self.arrived, None
@@ -91,9 +91,11 @@ class Sources:
             deltas = self._admitted(index, event, now_ms)
             if deltas:
                 posts[index] = deltas
-        yield from self.changes(posts)
-        for index in self.matches:
-            yield from self._matched(index, self._completed(index, stream, row, now_ms), now_ms)
+        found = {
+            index: _completed(self.statement, matches, stream, row, now_ms)
+            for index, matches in self.matches.items()
+        }
+        yield from self._with_matches(posts, found, now_ms)
 
     def _admitted(self, index: int, event: Event, now_ms: int) -> list[Delta]:
         """The posts of a source's windows for an event."""
@@ -106,27 +108,36 @@ class Sources:
             statement.fail(event.row, error)
             return []
 
-    def _completed(self, index: int, stream: str, row: object, now_ms: int) -> Iterable[Any]:
-        """The matches that an event completes."""
-        try:
-            return self.matches[index].enter(stream, row, now_ms)
-        except DATA_ERRORS as error:
-            self.statement.report(row, self.matches[index].functions.failure(error))
-            return ()
+    def _with_matches(
+        self, posts: Posts, found: Mapping[int, Iterable[Any]], now_ms: int
+    ) -> Iterator[Change]:
+        """The changes by posts of windows and by matches. In a join all of them change its sources before the
+        join does; elsewhere each match is a change, whatever has completed several at once."""
+        if self.joined is None:
+            yield from self.changes(posts)
+            for index, rows in found.items():
+                for deltas in self._matched(index, rows, now_ms):
+                    yield from self.changes({index: deltas})
+            return
+        for index, rows in found.items():
+            matched = [delta for deltas in self._matched(index, rows, now_ms) for delta in deltas]
+            if matched:
+                posts[index] = [merged([*posts.get(index, ()), *matched])]
+        yield from self.changes(posts)
 
-    def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> Iterator[Change]:
-        """Matches come one by one, whatever has completed several at once; those compared with each other
-        together."""
+    def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> Iterator[list[Delta]]:
+        """The posts of a source's windows for each match; for all at once where they are compared with each
+        other."""
         matches = self.matches[index]
         if matches.plan.suppress or matches.plan.discard:
             events = [self.statement.new_event(row, now_ms) for row in rows]
             if events:
-                yield from self.changes({index: self.windows[index].push(Delta(events), now_ms)})
+                yield self.windows[index].push(Delta(events), now_ms)
         else:
             for row in rows:
                 event = self.statement.arrival(index, row, now_ms)
                 if event is not None:
-                    yield from self.changes({index: self._admitted(index, event, now_ms)})
+                    yield self._admitted(index, event, now_ms)
         for failure in matches.failures():
             self.statement.report(None, failure)
 
@@ -163,7 +174,7 @@ class Sources:
             for deltas in posts.values():
                 yield from deltas
             return
-        for change in _joined_changes(self.joined, posts):
+        for change in _joined_changes(self.joined, posts, self.matches):
             if change is not None:
                 yield change
 
@@ -196,18 +207,17 @@ class Sources:
 
     def due(self, is_pattern: bool, index: int, now_ms: int) -> Iterator[Change]:
         """The changes of what is due in a window or a pattern."""
+        if self.joined is not None:
+            return self._due_in_join(now_ms)
         if not is_pattern:
-            return self.changes(self._due_posts(index, now_ms))
+            return self.changes({index: self.windows[index].advance(now_ms)})
         if index not in self.recognized:
-            return self._matched(index, self.matches[index].advance(now_ms), now_ms)
+            return self._with_matches({}, {index: self.matches[index].advance(now_ms)}, now_ms)
         delta = self.recognized[index].advance(now_ms)
         return iter((delta,) if delta.inserted else ())
 
-    def _due_posts(self, index: int, now_ms: int) -> Posts:
-        """The posts of a window that is due; in a join of all that are,
-        since they change before the join does."""
-        if self.joined is None:
-            return {index: self.windows[index].advance(now_ms)}
+    def _due_in_join(self, now_ms: int) -> Iterator[Change]:
+        """The changes of all that is due: every source changes before the join does."""
         posts: Posts = {}
         for place, window in enumerate(self.windows):
             deltas: list[Delta] = []
@@ -215,7 +225,12 @@ class Sources:
                 deltas += window.advance(now_ms)
             if deltas:
                 posts[place] = [merged(deltas)] if posts or len(deltas) > 1 else deltas
-        return posts
+        found = {
+            index: matches.advance(now_ms)
+            for index, matches in self.matches.items()
+            if (due := matches.next_deadline()) is not None and due <= now_ms
+        }
+        return self._with_matches(posts, found, now_ms)
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         """A variable has a new value, and windows may let go of rows because of it when time goes on."""
@@ -277,7 +292,20 @@ class Sources:
             found.recognizer.restore(part, make_row)
 
 
-def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change | None]:
+def _completed(
+    statement: StatementCore, matches: Matches, stream: str, row: object, now_ms: int
+) -> Iterable[Any]:
+    """The matches that an event completes."""
+    try:
+        return matches.enter(stream, row, now_ms)
+    except DATA_ERRORS as error:
+        statement.report(row, matches.functions.failure(error))
+        return ()
+
+
+def _joined_changes(
+    joined: Joined | Passing, posts: Posts, patterns: Collection[int]
+) -> Iterator[Change | None]:
     if not joined.drivers:
         for turn in range(max(map(len, posts.values()), default=0)):
             yield joined.change({i: deltas[turn] for i, deltas in posts.items() if turn < len(deltas)})
@@ -285,5 +313,6 @@ def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change |
     yield joined.change({i: merged(deltas) for i, deltas in posts.items() if i not in joined.drivers})
     for index in joined.drivers:
         for delta in posts.get(index, ()):
-            for event in delta.inserted:
-                yield joined.change({index: Delta((event,))})
+            at_once = [delta.inserted] if index in patterns else [(event,) for event in delta.inserted]
+            for events in at_once:
+                yield joined.change({index: Delta(events)})
