@@ -140,35 +140,43 @@ class QueuedEvents(Accumulator):
 class Sorted(Accumulator):
     """All events by (criteria, arrival); NULL over nothing."""
 
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "kept")
 
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         self.entries = OrderedMultiset()
-        """(criteria, seq, event, arguments): seq is unique, so the rest is never compared."""
+        """(criteria, seq): seq is unique."""
+        self.kept: dict[int, tuple[EventView, Any]] = {}
+        """The event of each seq, and its arguments."""
 
     def add(self, value: object, event: EventView) -> None:
-        self.entries.add((criteria(value), event.seq, event, _parts(value)))
+        self.entries.add((self._key(value), event.seq))
+        self.kept[event.seq] = event, value
 
     def remove(self, value: object, event: EventView) -> None:
-        self.entries.remove((criteria(value), event.seq, event, _parts(value)))
+        self.entries.remove((self._key(value), event.seq))
+        del self.kept[event.seq]
+
+    def _key(self, value: object) -> Any:
+        """What the entries are in the order of."""
+        return criteria(value)
 
     def result(self) -> Any:
-        return [entry[2] for entry in self.entries] or None
+        return [self.kept[seq][0] for _, seq in self.entries] or None
 
     def held(self) -> Iterable[EventView]:
-        return [entry[2] for entry in self.entries]
+        return [event for event, _ in self.kept.values()]
 
     def merge(self, other: Accumulator) -> None:
         assert isinstance(other, Sorted)
-        for entry in other.entries:
-            self.entries.add(entry)
+        for event, value in other.kept.values():
+            self.add(value, event)
 
     def snapshot(self) -> list[tuple[Packed, int]]:
-        return [(_pack(value), seq) for _, seq, _, value in self.entries]
+        return [(_pack(self.kept[seq][1]), seq) for _, seq in self.entries]
 
     def restore(self, state: list[tuple[Packed, int]], events: Callable[[int], EventView]) -> None:
-        entries = [(_unpack(data), seq) for data, seq in state]
-        self.entries = OrderedMultiset((criteria(value), seq, events(seq), value) for value, seq in entries)
+        self.kept = {seq: (events(seq), _unpack(data)) for data, seq in state}
+        self.entries = OrderedMultiset((self._key(value), seq) for seq, (_, value) in self.kept.items())
 
 
 class SortedBest(Sorted):
@@ -182,22 +190,18 @@ class SortedBest(Sorted):
 
     def add(self, value: object, event: EventView) -> None:
         if not _is_null(value):
-            self.entries.add(self._entry(value, event))
+            super().add(value, event)
 
     def remove(self, value: object, event: EventView) -> None:
         if not _is_null(value):
-            self.entries.remove(self._entry(value, event))
+            super().remove(value, event)
 
-    def _entry(self, value: object, event: EventView) -> tuple[Any, ...]:
+    def _key(self, value: object) -> Any:
         # The largest is also the earliest of those with the same criteria.
-        key = criteria(value)
-        return (Descending(key) if self.largest else key, event.seq, event, _parts(value))
+        return Descending(criteria(value)) if self.largest else criteria(value)
 
     def result(self) -> EventView | None:
-        return self.entries.lowest()[2] if len(self.entries) else None
-
-    def restore(self, state: list[tuple[Packed, int]], events: Callable[[int], EventView]) -> None:
-        self.entries = OrderedMultiset(self._entry(_unpack(data), events(seq)) for data, seq in state)
+        return self.kept[self.entries.lowest()[1]][0] if len(self.entries) else None
 
 
 class Deduplicate(Accumulator):

@@ -34,6 +34,8 @@ class TableRows:
         self.seq = 0
         self.stamps = count(1)
         """The stamps of the rows that calls write from now on."""
+        self.events = 0
+        """The number of the last event that a row has counted."""
         self.holder = new_holder()
 
     def made(self, row: Mapping[str, Any], now_ms: int) -> TableRow:
@@ -44,6 +46,12 @@ class TableRows:
             found.accumulators = tuple([make() for make in self.makers.values()])
             found.refresh()
         return found
+
+    def numbered(self, event: Event) -> Event:
+        """An event that a row counts, with a number of the table: the statements that write a table number
+        their events each for itself."""
+        self.events += 1
+        return Event(event.row, event.time_ms, self.events)
 
     def add(self, row: TableRow, now_ms: int) -> None:
         """A row comes that was made for it."""

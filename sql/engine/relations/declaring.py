@@ -193,6 +193,7 @@ class TableStatement(DeclaringStatement[Table]):
             "fingerprint": self.plan.fingerprint,
             "signature": list(table.columns),
             "seq": kept.seq,
+            "counted": kept.events,
             "bounded": table.bounded.snapshot(),
             "events": store.pack(),
             "rows": RowBlocks(
@@ -210,6 +211,7 @@ class TableStatement(DeclaringStatement[Table]):
             for accumulator, part in zip(row.accumulators, parts, strict=True):
                 accumulator.restore(part, store.find)
         table.rows.seq = snapshot["seq"]
+        table.rows.events = snapshot.get("counted", 1 << 40)  # behind the numbers of an earlier version
         table.bounded.restore(snapshot["bounded"], table.rows.by_key.values())
 
 

@@ -17,11 +17,12 @@ from sql.engine.statement.groups import pack_values, unpack_values
 from sql.engine.statement.statement_core import StatementCore
 from sql.types import key_of
 
-Counted = tuple[list[TableRow], list[Any], Sequence[Any]]
-"""The rows an event was counted in, what it contributed to each aggregate, and the keys of its groups."""
+Counted = tuple[list[tuple[TableRow, Event]], list[Any], Sequence[Any]]
+"""The rows an event was counted in, each with the event as the table numbers it; what it contributed to each
+aggregate, and the keys of its groups."""
 
-CountedState = list[tuple[int, list[int], list[Any]]]
-"""By event the rows that it is counted in, and what it contributed."""
+CountedState = list[tuple[int, list[tuple[int, int]], list[Any]]]
+"""By event the rows that it is counted in, with its numbers there, and what it contributed."""
 
 NOWHERE: Counted = ([], [], ())
 """What is remembered of an event that no row counts."""
@@ -150,25 +151,26 @@ class TableFold:
         except DATA_ERRORS as error:
             self.statement.fail(event.row, error)
             return False
-        for row in rows:
+        counted = [(row, self.table.rows.numbered(event)) for row in rows]
+        for row, numbered in counted:
             for place, value in zip(self.places, values, strict=True):
                 if value is not SKIP:
-                    row.accumulators[place].add(value, event)
+                    row.accumulators[place].add(value, numbered)
             row.stale = True
             row.stamp = next(self.table.rows.stamps)
             self.table.bounded.wrote(row, event.time_ms)
         self.table.version += 1
         if self.leaves:
-            self.counted[event] = rows, values, self._keys(event)
+            self.counted[event] = counted, values, self._keys(event)
         return True
 
     def _leave(self, event: Event) -> None:
         """Take an event out of its rows, unless it could not be counted."""
-        rows, values, _ = self.counted.pop(event, NOWHERE)
-        for row in rows:
+        counted, values, _ = self.counted.pop(event, NOWHERE)
+        for row, numbered in counted:
             for place, value in zip(self.places, values, strict=True):
                 if value is not SKIP:
-                    row.accumulators[place].remove(value, event)
+                    row.accumulators[place].remove(value, numbered)
             row.stale = True
             row.stamp = next(self.table.rows.stamps)
         self.table.version += 1
@@ -187,14 +189,21 @@ class TableFold:
     def snapshot(self) -> CountedState:
         """Which rows each event is counted in, and what it contributed."""
         return [
-            (event.seq, [row.seq for row in rows], [pack_values(value) for value in values])
-            for event, (rows, values, _) in self.counted.items()
+            (
+                event.seq,
+                [(row.seq, own.seq) for row, own in counted],
+                [pack_values(value) for value in values],
+            )
+            for event, (counted, values, _) in self.counted.items()
         ]
 
     def restore(self, state: CountedState, find: FindEvent) -> None:
         """Put a snapshot back; the table has its rows already."""
         rows = {row.seq: row for row in self.table.rows.by_key.values()}
-        for seq, numbers, values in state:
+        for seq, places, values in state:
             event = find(seq)
-            kept = [rows[number] for number in numbers if number in rows]
+            pairs = [
+                (place, seq) if isinstance(place, int) else place for place in places
+            ]  # an earlier version
+            kept = [(rows[row], Event(event.row, event.time_ms, own)) for row, own in pairs if row in rows]
             self.counted[event] = kept, [unpack_values(value) for value in values], self._keys(event)
