@@ -308,6 +308,10 @@ CODES: dict[str, CodeText] = {
         "warning: two calls of a function without alias are one column, that of the last",
         "give one an alias with AS",
     ),
+    "B718": CodeText(
+        "warning: the name of what ends a partition in an expression of a row made before the end",
+        "select it as a column of its own, or add a window and OUTPUT SNAPSHOT",
+    ),
     "B801": CodeText("a tag that is used twice", "give each its own tag"),
     "B802": CodeText("a timer's parameter that cannot be read", "the message says what is wrong with it"),
     "B803": CodeText(

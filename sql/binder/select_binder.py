@@ -9,7 +9,12 @@ from sql import syntax as ast
 from sql.binder import kuiper
 from sql.binder.annotations import name_of, priority_of
 from sql.binder.clause_checks import check_clauses, check_plan
-from sql.binder.contexts.statement_checks import check_statement, check_without_source, context_named
+from sql.binder.contexts.statement_checks import (
+    check_statement,
+    check_without_source,
+    context_named,
+    note_ends,
+)
 from sql.binder.effects import check_effects
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.expressions.grouping import GroupBinder, with_sets
@@ -165,6 +170,7 @@ class SelectBinder:
         relation_binder.check_target(self.select, plan, self.scope)
         check_plan(self.problems, self.select, plan, is_epl=self.kind.epl)
         check_effects(self.problems, self.select, plan, is_epl=self.kind.epl)
+        note_ends(self.problems, plan)
         return plan
 
     def _instead_of_waiting(self) -> str | None:

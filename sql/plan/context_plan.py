@@ -8,7 +8,7 @@ names of the starting events are such places as well. Plain data, like `sql.plan
 from __future__ import annotations
 
 from sql.errors import NOWHERE, Span
-from sql.plan.bound import Bound, slot_kinds
+from sql.plan.bound import Bound, Slot, slot_kinds, sources_read
 from sql.plan.clauses import PeriodArgument
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import PatternPlan
@@ -29,6 +29,11 @@ class Property(Record):
     name: str
     type: Type
     columns: dict[str, Type] | None = None
+
+
+def reads_partition_alone(value: Bound) -> bool:
+    """True if an expression reads properties of the partition and nothing of an event."""
+    return slot_kinds(value) == {WORD} and not sources_read(value)
 
 
 # --- points -------------------------------------------------------------------------------------------------
@@ -170,6 +175,15 @@ class LevelPlan(Record):
         return frozenset((self.kind.stream,)) if isinstance(self.kind, CategoriesPlan) else frozenset()
 
     @property
+    def ending(self) -> frozenset[int]:
+        """The places of what ends a partition: an event, a match, or its tags."""
+        end = None if isinstance(self.kind, HashedPlan | CategoriesPlan) else self.kind.end
+        if not isinstance(end, EventPointPlan | PatternPointPlan):
+            return frozenset()
+        tags = end.places if isinstance(end, PatternPointPlan) else ()
+        return frozenset(place for place in (end.place, *tags) if place is not None)
+
+    @property
     def patterns(self) -> list[PatternPlan]:
         """The patterns by which its partitions start and end."""
         kind, points = self.kind, []
@@ -197,6 +211,11 @@ class ContextPlan(Record, dict=True):
     """The time without events of its key after which a partition of a keyed level ends."""
     reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
     text: str = ""
+
+    def names_end(self, value: Bound) -> bool:
+        """True if an expression reads what ends a partition."""
+        ends = {(depth, place) for depth, level in enumerate(self.levels) for place in level.ending}
+        return any(isinstance(part, Slot) and part.kind == WORD and part.key in ends for part in value.walk())
 
     @property
     def endless(self) -> tuple[LevelPlan, ...]:

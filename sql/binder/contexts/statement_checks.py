@@ -5,7 +5,7 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
-from sql.plan.context_plan import ContextPlan
+from sql.plan.context_plan import ContextPlan, reads_partition_alone
 from sql.plan.logical import Plan
 
 
@@ -67,3 +67,20 @@ def context_named(catalog: Catalog, name: str, problems: Problems, span: Span) -
             or "declare it under contexts:, or with create context",
         )
     return found
+
+
+def note_ends(problems: Problems, plan: Plan) -> None:
+    """A note where a column mixes what ends the partition with the event, whose row is made before it."""
+    context, output = plan.context, plan.output
+    if context is None or output is None or output.terminated is None or output.mode == "snapshot":
+        return
+    if output.mode == "last" and plan.row_kind == "aggregate":
+        return
+    for item in plan.items:
+        if context.names_end(item.value) and not reads_partition_alone(item.value):
+            problems.warn(
+                "B718",
+                "the row is made before the partition ends: what ends it is NULL in an expression",
+                item.value.span,
+                "select it as a column of its own, or add a window and OUTPUT SNAPSHOT",
+            )

@@ -3,7 +3,7 @@ the output limit, order and LIMIT."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,10 +12,13 @@ from sql.algebra.output.limit_builder import LimitBuilder
 from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import WhenExpression
 from sql.algebra.output.row_order import Spreads, in_order, row_limit
+from sql.codegen.functions import FunctionSet
 from sql.emission import Emission, Out, Update, joined
 from sql.engine.statement.into import TableFold
 from sql.engine.statement.statement_core import StatementCore
 from sql.engine.statement.statement_sources import Sources
+from sql.plan.context_plan import reads_partition_alone
+from sql.plan.logical import Plan
 
 
 class ContentReader:
@@ -62,6 +65,18 @@ class ContentReader:
         return rows
 
 
+def _ends(plan: Plan, functions: FunctionSet) -> dict[str, Callable[..., Any]]:
+    """The columns that show what ends the partition, and nothing of the event."""
+    context, output = plan.context, plan.output
+    if context is None or output is None or output.terminated is None:
+        return {}
+    return {
+        item.name: functions.value(item.value)
+        for item in plan.items
+        if item.name is not None and context.names_end(item.value) and reads_partition_alone(item.value)
+    }
+
+
 class Output:
     """The output of one running statement."""
 
@@ -78,6 +93,7 @@ class Output:
         """Groups that have changed since the last output, each with an event, where rows are made then."""
         self.waits = self.show.defers is not None and plan.output is not None
         """True if nothing has come since the start, from which the output limit counts."""
+        self.ends = _ends(plan, functions)
         self.limit: LimitedOutput | None = None
         if plan.output is not None:
             zone = statement.context.zone
@@ -182,8 +198,17 @@ class Output:
             return
         for window in self.statement.windows:
             window.end_step()
-        for rows in self.limit.terminate(now_ms):
-            self.give(*rows, now_ms, is_ticked=self.limit.given.ends_empty)
+        for new, old in self.limit.terminate(now_ms):
+            self.give(self._named(new), self._named(old), now_ms, is_ticked=self.limit.given.ends_empty)
+
+    def _named(self, rows: list[Any]) -> list[Any]:
+        """Rows with what ends the partition, which was not known when they were made."""
+        ends = {name: value(NOTHING, None, None) for name, value in self.ends.items()} if rows else {}
+        if not ends:
+            return rows
+        return [
+            row._replace(row={**row.row, **ends}) if isinstance(row, Out) else {**row, **ends} for row in rows
+        ]
 
     # --- emissions ------------------------------------------------------------------------------------------
 
