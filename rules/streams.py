@@ -148,11 +148,15 @@ class Statement:
             self.parts.append((Span(start, len(self.text)), path))
 
     def path_at(self, offset: int) -> Path | None:
-        """The path of the smallest part that covers an offset."""
+        """The path of the smallest part that covers an offset; between two parts that of the first, which
+        lacks what would have to stand there."""
         covering = [
             (span.end - span.start, path) for span, path in self.parts if span.start <= offset < span.end
         ]
-        return min(covering)[1] if covering else None
+        if covering:
+            return min(covering)[1]
+        before = [(span.end, path) for span, path in self.parts if span.end <= offset]
+        return max(before)[1] if before else None
 
 
 def as_statement(stream: Stream, name: str, path: Path) -> Statement:

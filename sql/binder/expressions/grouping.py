@@ -101,7 +101,8 @@ def with_sets(problems: Problems, plan: Plan, grouping: Grouping) -> Plan:
     """The plan with its grouping sets, whose rows stand in their order."""
     if not grouping.sets:
         return plan
-    _check(problems, plan)
+    if not problems.errors:
+        _check(problems, plan)
     having, order_by = plan.having, plan.order_by
     return replace(
         plan,

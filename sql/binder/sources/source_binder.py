@@ -136,9 +136,10 @@ class SourceBinder:
         windows = bind_windows(binder, source)
         if not self.matches_alone:
             self.scope.reads[place] = binder.scope.reads[0]
-        if len(windows) < len(source.windows):
+        is_wrong = len(windows) < len(source.windows) or self.site.problems.has("B515")
+        if is_wrong:  # what stands behind it may have any columns
             self.scope.sources[place] = replace(self.scope.sources[place], columns=None)
-        columns = self._columns_behind(place, windows)
+        columns = self._columns_behind(place, () if is_wrong else windows)
         recognize = None
         if source.recognize is not None:
             refuse_beside(self.site.problems, self.select, source.recognize)

@@ -125,7 +125,7 @@ class DefinitionParser(SelectParser):
             start = self._any_name("a type")
             name = start.text.lower() if type_named(start.text) else start.text
             if name == "array":
-                self._expect(TokenType.L_PAREN, "'(' and the type of the elements")
+                self._expect(TokenType.L_PAREN, "'(' and the type of the elements, as in array(bigint)")
                 element = self._column_type(kind)
                 self._expect(TokenType.R_PAREN, "')'")
                 return ColumnType(name, element, span=self._since(start))

@@ -1,4 +1,4 @@
-"""Notes on declarations of streams that have no effect."""
+"""Problems of declarations of streams: what has no effect, and where a wrong column stands."""
 
 from __future__ import annotations
 
@@ -25,3 +25,9 @@ def test_a_default_of_messages_that_are_not_checked_has_no_effect(
     found = load_text(text.format(more=more), "s.yaml").problems
     assert [problem.code for problem in found] == ["R201"] * is_noted
     assert all("the default of 'a' has no effect" in problem.message for problem in found)
+
+
+def test_an_array_without_the_type_of_its_elements_is_reported_at_its_column() -> None:
+    text = "streams:\n  - {name: k, datasource: k, columns: {id: string, l: array, v: bigint}}\n"
+    (problem,) = load_text(text, "k.yaml").problems
+    assert (problem.line, problem.column, problem.code) == (2, 55, "P001")
