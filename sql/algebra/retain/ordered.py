@@ -173,9 +173,10 @@ class Scheduled(Policy):
         return out
 
     def content(self) -> Iterable[Event]:
-        return (
-            entry[2] for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting
-        )
+        return (event for _, _, event in self._in_order())
+
+    def _in_order(self) -> list[tuple[int, int, Event]]:
+        return [entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting]
 
     def sight(self, event: Event) -> Sight:
         # A heap is ordered at its head only: a place in the middle needs the rest sorted.
@@ -184,7 +185,13 @@ class Scheduled(Policy):
     def is_blank(self) -> bool:
         return not self.waiting
 
-    def restore(self, state: list[int], find: FindEvent) -> None:
-        events = [find(seq) for seq in state]
-        self.heap = [(self._leaves_ms(event), event.seq, event) for event in events]  # sorted, hence a heap
-        self.waiting = set(events)
+    def snapshot(self) -> list[tuple[int, int]]:
+        return [(seq, leaves) for leaves, seq, _ in self._in_order()]
+
+    def restore(self, state: list[tuple[int, int]] | list[int], find: FindEvent) -> None:
+        """`state`: the events with their times; an older version had the events alone."""
+        for item in state:
+            event = find(item if isinstance(item, int) else item[0])
+            leaves = self._leaves_ms(event) if isinstance(item, int) else item[1]
+            self.heap.append((leaves, event.seq, event))  # sorted, hence a heap
+            self.waiting.add(event)
