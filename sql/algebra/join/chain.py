@@ -144,8 +144,12 @@ class JoinLoops:
 
     def event(self, known: set[int]) -> str:
         """The text of a joined row as an event to evaluate with."""
+        return f"Event({self.event_rows(known)}, now, -1)"
+
+    def event_rows(self, known: set[int]) -> str:
+        """The text of the rows of these sources, NULL for the others."""
         rows = [self.whole(place) if place in known else "None" for place in range(self.width)]
-        return f"Event(({', '.join(rows)}), now, -1)"
+        return f"({', '.join(rows)})"
 
 
 def _rank(parts: Sequence[Bound], place: int, known: set[int]) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.store import Store
-from sql.algebra.table.search import loop_over
-from sql.codegen.functions import FunctionSet
+from sql.algebra.table.search import Fail, guarded, loop_over
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, conjuncts
 from sql.rows import Shape
@@ -36,7 +36,10 @@ class Inner:
         stores: Sequence[Store],
         shape: Shape,
         functions: FunctionSet,
+        fail: Fail,
     ) -> None:
+        """`fail` takes joined rows whose condition cannot be evaluated."""
+        self.fail = fail
         self.stores = stores
         self.shape = shape
         self.functions = functions
@@ -67,11 +70,17 @@ class Inner:
         with source.block(f"def partners(y{start}, now):"):
             source.line(f"r{start} = y{start}.row")
             source.line("found = []")
-            with chain.each(loop) as inner:
+            every = set(range(chain.width))
+            with (
+                guarded(source, chain.event_rows({start})),
+                chain.each(loop) as inner,
+                guarded(source, chain.event_rows(every)),
+            ):
                 chain.write_test(inner)
                 sides = ", ".join(map(chain.partner, range(chain.width)))
                 source.line(f"found.append(({sides}))")
             source.line("return found")
         opened = dict(zip(chain.finders, chain.opened(self.stores), strict=True))
-        way: Way = self.functions.generate(source, Event=Event, **opened)["partners"]
+        known = {"Event": Event, "DATA_ERRORS": DATA_ERRORS, "fail": self.fail}
+        way: Way = self.functions.generate(source, **known, **opened)["partners"]
         return way

@@ -10,6 +10,7 @@ from sql.algebra.join.inner import Inner
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.operator import FindEvent
+from sql.algebra.table.search import Fail
 from sql.codegen.functions import FunctionSet
 from sql.plan.clauses import is_outer
 from sql.plan.logical import Plan
@@ -21,9 +22,11 @@ class JoinSources:
     """The rows of the sources of a join."""
 
     def __init__(
-        self, plan: Plan, functions: FunctionSet, shape: Shape, pulled: Mapping[int, Pulled]
+        self, plan: Plan, functions: FunctionSet, shape: Shape, pulled: Mapping[int, Pulled], fail: Fail
     ) -> None:
-        """`pulled`: sources whose rows are only looked up."""
+        """`pulled`: sources whose rows are only looked up. `fail` takes joined rows whose condition cannot be
+        evaluated."""
+        self.fail = fail
         self.plan = plan
         self.functions = functions
         self.shape = shape
@@ -33,7 +36,7 @@ class JoinSources:
 
     def way(self) -> Inner | Outer:
         """The search for joined rows that the kinds of the joins need."""
-        settings = self.stores, self.shape, self.functions
+        settings = self.stores, self.shape, self.functions, self.fail
         if self.is_outer:
             return Outer(self.plan.joins, *settings)
         return Inner([join.on for join in self.plan.joins], self.plan.where, *settings)

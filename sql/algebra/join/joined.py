@@ -16,6 +16,7 @@ from sql.algebra.join.join_sources import JoinSources
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled
 from sql.algebra.operator import FindEvent
+from sql.algebra.table.search import Fail
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -33,9 +34,10 @@ class Joined(JoinSources):
         functions: FunctionSet,
         shape: Shape,
         pulled: Mapping[int, Pulled],
+        fail: Fail,
         new_event: NewEvent,
     ) -> None:
-        super().__init__(plan, functions, shape, pulled)
+        super().__init__(plan, functions, shape, pulled, fail)
         self.new_event = new_event
         for store in pulled.values():
             store.own = lambda event: new_event(event.row, event.time_ms)
@@ -153,7 +155,8 @@ class Joined(JoinSources):
         outer = self.found if isinstance(self.found, Outer) and not self.drivers else None
         if outer is not None:
             kept = enumerate(state["relations"])
-            outer.change({place: Delta([*map(find, numbers)]) for place, numbers in kept if numbers})
+            rows = {place: Delta([*map(find, numbers)]) for place, numbers in kept if numbers}
+            outer.change(rows, is_known=True)
         else:
             super().restore(state, find)
         for numbers, seq in state["rows"]:

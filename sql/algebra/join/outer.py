@@ -13,8 +13,8 @@ from typing import Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
-from sql.algebra.table.search import Finder
-from sql.codegen.functions import FunctionSet
+from sql.algebra.table.search import Fail, Finder
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.plan.clauses import JoinPlan
 from sql.rows import Shape
 
@@ -39,7 +39,12 @@ class Step:
         right: Store,
         shape: Shape,
         functions: FunctionSet,
+        fail: Fail,
     ) -> None:
+        """`fail` takes joined rows whose condition cannot be evaluated, which are no pairs."""
+        self.fail = fail
+        self.reports = True
+        """False while pairs are evaluated again, whose errors were reported when their rows came."""
         self.place = place
         self.width = width
         self.left = Rows(shape)
@@ -53,9 +58,11 @@ class Step:
         on = join.on
         self.holds: Callable[..., Any] | None = None if on is None else functions.true(on)
         before = frozenset(range(place))
-        to_right = Finder(on, place, before, right, functions, shape=shape, nullable=before)
-        to_left = Finder(on, before, {place}, self.left, functions, shape=shape, nullable=before)
-        self.to_right, self.to_left = to_right.over(right), to_left.over(self.left)
+        options: Any = {"shape": shape, "nullable": before, "reports": True}
+        self.to_right = Finder(on, place, before, right, functions, **options).over(right, self._failed)
+        self.to_left = Finder(on, before, {place}, self.left, functions, **options).over(
+            self.left, self._failed
+        )
         self.keeps_left, self.keeps_right = join.keeps_left, join.keeps_right
         self.nothing: Sides = (None,) * place
         self.shown: dict[Sides, list[Sides]] = {}
@@ -65,21 +72,34 @@ class Step:
         if self.holds is None:
             return True
         rows = (*left.row[: self.place], right.row, *left.row[self.place + 1 :])
-        return bool(self.holds(Event(rows, 0, -1)))
+        try:
+            return bool(self.holds(Event(rows, 0, -1)))
+        except DATA_ERRORS as error:
+            self._failed(rows, error)
+            return False
 
-    def change(self, left: Net, inserted: Iterable[Event], removed: Iterable[Event]) -> Net:
-        """The net change of the content when both sides have changed."""
+    def _failed(self, rows: Any, error: BaseException) -> None:
+        if self.reports:
+            self.fail(tuple(rows), error)
+
+    def change(
+        self, left: Net, inserted: Iterable[Event], removed: Iterable[Event], *, is_known: bool = False
+    ) -> Net:
+        """The net change of the content when both sides have changed. `is_known`: rows of a snapshot come."""
         net: Net = {}
         gone = [sides for sides, count in left.items() if count < 0]
+        self.reports = False
         for sides in gone:
             self._left_leaves(sides, net)
         for event in removed:
             self._right_leaves(event, net)
+        self.reports = not is_known
         for sides, count in left.items():
             if count > 0:
                 self._left_enters(sides, net)
         for event in inserted:
             self._right_enters(event, net)
+        self.reports = True
         return {sides: count for sides, count in net.items() if count}
 
     def _left_enters(self, sides: Sides, net: Net) -> None:
@@ -185,15 +205,18 @@ class Outer:
         stores: Sequence[Store],
         shape: Shape,
         functions: FunctionSet,
+        fail: Fail,
     ) -> None:
+        """`fail` takes joined rows whose condition cannot be evaluated."""
         self.stores = stores
         self.steps = [
-            Step(join, place, len(stores), stores[place], shape, functions)
+            Step(join, place, len(stores), stores[place], shape, functions, fail)
             for place, join in enumerate(joins, start=1)
         ]
 
-    def change(self, changes: Mapping[int, Delta]) -> Net:
-        """The net change of the joined rows, from the rows that came and went by source."""
+    def change(self, changes: Mapping[int, Delta], *, is_known: bool = False) -> Net:
+        """The net change of the joined rows, from the rows that came and went by source. `is_known`: rows of
+        a snapshot come, whose errors were reported."""
         inserted, removed = changes.get(0, Delta())
         net: Net = {}
         first = self.stores[0]
@@ -210,7 +233,7 @@ class Outer:
             came, went = changes.get(step.place, Delta())
             stayed = [event for event in came if event not in set(went)]
             left = [event for event in went if event not in set(came)]
-            net = step.change(net, stayed, left)
+            net = step.change(net, stayed, left, is_known=is_known)
         return net
 
     def product(self) -> list[Sides]:

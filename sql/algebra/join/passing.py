@@ -10,6 +10,7 @@ from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.join_sources import JoinSources
 from sql.algebra.join.store import Pulled
+from sql.algebra.table.search import Fail
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -27,10 +28,11 @@ class Passing(JoinSources):
         functions: FunctionSet,
         shape: Shape,
         pulled: Mapping[int, Pulled],
+        fail: Fail,
         chains: Mapping[int, JoinLoops],
     ) -> None:
         """`chains`: how the text finds the partners of the rows of each source whose events make rows."""
-        super().__init__(plan, functions, shape, pulled)
+        super().__init__(plan, functions, shape, pulled, fail)
         self.starts = tuple(chains)
         self.finders = tuple([find for chain in chains.values() for find in chain.opened(self.stores)])
         """The functions that the text calls, in the order of its loops."""

@@ -25,7 +25,7 @@ from sql.algebra.table.lookup import KeyRange, Name, Own, equalities, ranges
 from sql.algebra.table.searched import Bucket, FindRange, RowStore, Searched
 from sql.algebra.table.sorted_rows import placed
 from sql.codegen.expression_code import Code
-from sql.codegen.functions import FunctionSet
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
@@ -181,6 +181,20 @@ def _whole(own: Own, known: Collection[int]) -> str:
     return f"(*y.row[:{place}], e[{place}], *y.row[{place + 1}:])"
 
 
+Fail = Callable[[Any, BaseException], None]
+"""Takes a joined row, a tuple, whose condition cannot be evaluated, and the error."""
+
+
+@contextmanager
+def guarded(source: SourceWriter, row: str, *, enabled: bool = True) -> Iterator[None]:
+    """What is written inside hands its errors to `fail`, with the row that this text gives."""
+    with source.block("try:") if enabled else nullcontext():
+        yield
+    if enabled:
+        with source.block("except DATA_ERRORS as error:"):
+            source.line(f"fail({row}, error)")
+
+
 class Finder:
     """Finds rows of stores of one kind: the function is made once, for a first `store`."""
 
@@ -194,9 +208,11 @@ class Finder:
         *,
         shape: Shape = "dict",
         nullable: Collection[int] = (),
+        reports: bool = False,
     ) -> None:
         """`own`: the source that the rows belong to, or the sources of rows joined before.
-        `nullable`: sources that may have no row."""
+        `nullable`: sources that may have no row. `reports`: a pair whose condition cannot be evaluated is
+        handed to a function; it is no error of the others."""
         parts = tuple(conjuncts(condition))
         self.own, self.known = own, known
         self.places = (own,) if isinstance(own, int) else tuple(sorted(own))
@@ -205,28 +221,31 @@ class Finder:
         rows = {place: f"r{place}" for place in (*self.places, *known)}
         source = SourceWriter()
         loop = loop_over(functions, source, rows, shape=shape, nullable=nullable, kept=kept)
+        self.reports = reports
         self._write(source, loop, parts, "y" if kept else "y.row")
-        self.find = functions.generate(source, Event=Event)["find"]
+        self.find = functions.generate(source, Event=Event, DATA_ERRORS=DATA_ERRORS)["find"]
 
-    def over(self, store: RowStore) -> Find:
-        """The function for one store."""
-        return partial(self.find, self.search.opened(store))
+    def over(self, store: RowStore, fail: Fail | None = None) -> Find:
+        """The function for one store; `fail` takes what cannot be evaluated, where the finder reports."""
+        return partial(self.find, self.search.opened(store), *([fail] if self.reports else ()))
 
     def _write(self, source: SourceWriter, loop: LoopWriter, parts: Sequence[Bound], whole: str) -> None:
         """The function `find`; `whole`: the text of the row of an event that is found."""
         search, needs_event = self.search, reads_subquery(parts)
-        with source.block("def find(rows, e, now):"):
+        with source.block(f"def find(rows, {'fail, ' if self.reports else ''}e, now):"):
             read = frozenset().union(*map(sources_read, parts))
             for place in sorted(read.intersection(self.known)):
                 source.line(f"r{place} = e[{place}]")
             if needs_event:
                 source.line("x = Event(tuple(e), now, -1)")
             source.line("found = []")
-            with search.each(loop, "rows", "y"):
+            with guarded(source, "e", enabled=self.reports), search.each(loop, "rows", "y"):
                 for place in self.places:
                     source.line(f"r{place} = {whole if isinstance(self.own, int) else f'y.row[{place}]'}")
+                joined = _whole(self.own, self.known)
                 if needs_event:
-                    source.line(f"x = Event({_whole(self.own, self.known)}, now, -1)")
-                loop.inner().test([part for part in parts if part not in search.settled])
-                source.line("found.append(y)")
+                    source.line(f"x = Event({joined}, now, -1)")
+                with guarded(source, joined, enabled=self.reports):
+                    loop.inner().test([part for part in parts if part not in search.settled])
+                    source.line("found.append(y)")
             source.line("return found")
