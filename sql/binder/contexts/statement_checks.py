@@ -74,7 +74,7 @@ def note_ends(problems: Problems, plan: Plan) -> None:
     context, output = plan.context, plan.output
     if context is None or output is None or output.terminated is None or output.mode == "snapshot":
         return
-    if output.mode == "last" and plan.row_kind == "aggregate":
+    if plan.aggregates:
         return
     for item in plan.items:
         if context.names_end(item.value) and not reads_partition_alone(item.value):

@@ -66,9 +66,9 @@ class ContentReader:
 
 
 def _ends(plan: Plan, functions: FunctionSet) -> dict[str, Callable[..., Any]]:
-    """The columns that show what ends the partition, and nothing of the event."""
+    """The columns of rows of single events that show what ends the partition, and nothing of the event."""
     context, output = plan.context, plan.output
-    if context is None or output is None or output.terminated is None:
+    if context is None or output is None or output.terminated is None or plan.aggregates:
         return {}
     return {
         item.name: functions.value(item.value)
