@@ -38,6 +38,7 @@ def is_told_by(plan: Plan, probe: Probe) -> bool:
     is_event_wise = not (
         plan.window
         or plan.aggregates
+        or plan.grouping_sets
         or plan.joins
         or any(source.keeps or source.lot for source in plan.sources)
     )
