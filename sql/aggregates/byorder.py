@@ -157,7 +157,7 @@ class Sorted(Accumulator):
         del self.kept[event.seq]
 
     def _key(self, value: object) -> Any:
-        """What the entries are in the order of."""
+        """The sort key of an entry."""
         return criteria(value)
 
     def result(self) -> Any:

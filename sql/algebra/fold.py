@@ -55,8 +55,7 @@ NONE: Mapping[str, str] = MappingProxyType({})
 
 @contextmanager
 def each_owner(source: SourceWriter, plan: Plan, owner: str) -> Iterator[str]:
-    """What stands before the attributes of an event's group. With grouping sets the block of each of its
-    groups."""
+    """The text before the attributes of an event's group; with grouping sets in a loop over its groups."""
     if not plan.grouping_sets:
         yield owner
         return

@@ -187,7 +187,7 @@ Fail = Callable[[Any, BaseException], None]
 
 @contextmanager
 def guarded(source: SourceWriter, row: str, *, enabled: bool = True) -> Iterator[None]:
-    """What is written inside hands its errors to `fail`, with the row that this text gives."""
+    """A block whose errors go to `fail`, with a joined row, of which `row` is the text."""
     with source.block("try:") if enabled else nullcontext():
         yield
     if enabled:

@@ -134,4 +134,4 @@ class SoleRule:
         return stage
 
     def schedule(self, name: str) -> None:
-        """The stage asks the rule itself."""
+        """Nothing to note: the stage reads the rule's deadline."""
