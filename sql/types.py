@@ -151,12 +151,12 @@ def describe(value: object) -> str:
 
 
 def literal(value: object) -> str:
-    """A value as SQL writes it.
+    """A value in a message, as it is written in a rule.
 
-    >>> literal(None), literal(True), literal("x")
-    ('NULL', 'TRUE', "'x'")
+    >>> literal(None), literal(2.5), literal("x")
+    ('NULL', '2.5', "'x'")
     """
-    return "NULL" if value is None else str(value).upper() if isinstance(value, bool) else repr(value)
+    return "NULL" if value is None else repr(value)
 
 
 def whole(value: object) -> object:

@@ -10,6 +10,7 @@ from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
 from sql.plan.logical import Plan
+from sql.types import literal
 
 _LENGTHS = ((86_400_000, "day"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
@@ -32,7 +33,7 @@ def written(bound: Bound, text: str) -> str:
     if found:
         return found
     if isinstance(bound, Const):
-        return "NULL" if bound.value is None else repr(bound.value)
+        return literal(bound.value)
     if isinstance(bound, Read):
         return bound.column or "*"
     if isinstance(bound, Slot) and bound.kind in UNWRITTEN:

@@ -72,7 +72,14 @@ class InitiatedLevel(LiveLevel):
             start.keep(arrival.event, values)
         if isinstance(start, PatternCondition) and match is not None:
             start.keep(match, values)
-        return self.life.open(self, key, values, now_ms, arrival, due_ms=end_ms)
+        try:
+            return self.life.open(self, key, values, now_ms, arrival, due_ms=end_ms)
+        except DATA_ERRORS:
+            self.not_started(now_ms)
+            raise
+
+    def not_started(self, now_ms: int) -> None:
+        """A partition could not start."""
 
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         return self.partitions()
@@ -156,19 +163,9 @@ class NonOverlappingLevel(InitiatedLevel):
         else:
             self._await(now_ms, now_ms)
 
-    def open(
-        self,
-        now_ms: int,
-        arrival: Arrival | None = None,
-        match: Match | None = None,
-        key: Hashable = None,
-    ) -> Partition:
-        try:
-            return super().open(now_ms, arrival, match, key)
-        except DATA_ERRORS:
-            if not isinstance(self.definition.start, NowCondition):
-                self._await(now_ms, now_ms + 1)  # the next start may be possible
-            raise
+    def not_started(self, now_ms: int) -> None:
+        if not isinstance(self.definition.start, NowCondition):
+            self._await(now_ms, now_ms + 1)  # the next start may be possible
 
     def ended(self, partition: Partition, now_ms: int) -> None:
         # A start that is due at this very instant happens when time next moves.

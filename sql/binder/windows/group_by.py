@@ -8,11 +8,12 @@ from sql import syntax as ast
 from sql.algebra.sample.windows.group_entry import COUNTS, LENGTHS, GroupWindowEntry, group_window
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
-from sql.binder.windows.lengths import PARAMETER, shown
+from sql.binder.windows.lengths import PARAMETER
 from sql.calendar.period import LENGTH_MS_MAX
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Const
 from sql.plan.clauses import EACH_EVENT, GroupWindowPlan
+from sql.types import literal
 
 UNITS = {"dd": 86_400_000, "hh": 3_600_000, "mi": 60_000, "ss": 1000, "ms": 1}
 """eKuiper's time units."""
@@ -122,7 +123,7 @@ def _positive(binder: ExpressionBinder, node: ast.Expr, what: str, least: int, e
     bound = binder.bind(node, PARAMETER)
     if isinstance(bound, Const) and bound.value.__class__ is int and bound.value >= least:
         return bound.value
-    found = f", not {shown(bound)}" if isinstance(bound, Const) else ", known before the rule runs"
+    found = f", not {literal(bound.value)}" if isinstance(bound, Const) else ", known before the rule runs"
     message = f"{what} is a whole number of at least {least}{found}"
     binder.problems.error("B504", message, node.span, f"for example {example}")
     return max(least, 1)

@@ -13,7 +13,7 @@ from sql.calendar.period import Period
 from sql.errors import Problems, Span
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.clauses import PeriodArgument
-from sql.types import Type
+from sql.types import Type, literal
 
 PARAMETER = Place("a window parameter", aliases=False, analytics=False)
 
@@ -41,15 +41,10 @@ def check_count(
     if bound is UNKNOWN:
         return
     if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < least):
-        message = f"{what} a whole number of at least {least}, not {shown(bound)}"
+        message = f"{what} a whole number of at least {least}, not {literal(bound.value)}"
         problems.error(code, message, span, hint)
     elif not Type.INTEGER.accepts(bound.type):
         problems.error(code, f"{what} a whole number, not {bound.type.value}", span, hint)
-
-
-def shown(constant: Const) -> str:
-    """A constant in a message."""
-    return "NULL" if constant.value is None else repr(constant.value)
 
 
 # --- lengths of time ----------------------------------------------------------------------------------------
