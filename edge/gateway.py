@@ -151,7 +151,7 @@ class Gateway:
         deadline_ms = self.engine.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= now_ms:
             self._fire(now_ms)
-        self._is_blocked = bool(self.outbox.behind) and self.outbox.is_full() and not self.sources.closing
+        self._is_blocked = self.outbox.is_full() and not self.sources.closing
         ended_ms = began_ms if self._is_blocked else self._push_backlog(now_ms, began_ms)
         if self._taken_ms == began_ms and ended_ms == began_ms + 1:
             self._taken_ms = ended_ms  # it took less than that: clocks count whole milliseconds
@@ -326,7 +326,7 @@ class Gateway:
         must_pause = (
             self.backlog.bytes >= share * limits.intake_bytes_max
             or unacknowledged >= share * limits.unacknowledged_max
-            or (self.outbox.behind and self.outbox.is_full())
+            or self.outbox.is_full()
             or (commits is not None and commits.problem is not None)
         )
         if must_pause == sources.paused:
@@ -352,6 +352,6 @@ class Gateway:
             )
         if self.deployed.alarm_ms is not None:
             waits.append(max(0, self.deployed.alarm_ms - self.clock.now_ms()))
-        if self.outbox.behind and self.outbox.rows_waiting():
+        if self.outbox.rows_waiting():
             waits.append(SLOW_SINK_RETRY_MS)
         return min(waits, default=None)

@@ -54,7 +54,7 @@ class Outbox:
         self.journaled = DeliveryJournal(self.assigned, self.numbers, self.fired, self._dead_letter)
         """What the journal and the snapshots know of the results."""
         self._dead_letters = dead_letters
-        self.behind: list[tuple[str, Action]] = []
+        self._behind: list[tuple[str, Action]] = []
         """The actions with results that wait, each with its rule: mostly none,
         however many rules there are."""
         self._receipts: deque[Token] = deque()
@@ -118,25 +118,27 @@ class Outbox:
         while self._receipts:
             token = self._receipts.popleft()
             token.action.open.pop(token.last, None)
-        if not self.behind:
+        if not self._behind:
             return
-        for rule, action in self.behind:
+        for rule, action in self._behind:
             while action.waiting and rule not in self._held:
                 first, emission = action.open[action.waiting[0]]
                 if not action.delivery.submit(emission, Token(action, first, action.waiting[0])):
                     break
                 action.waiting.popleft()
-        self.behind = [entry for entry in self.behind if entry[1].waiting]
+        self._behind = [entry for entry in self._behind if entry[1].waiting]
 
     def is_full(self) -> bool:
         """True if so many rows wait for slow sinks that no further message should be taken in."""
-        return self.rows_waiting() >= self.rows_max
+        return bool(self._behind) and self.rows_waiting() >= self.rows_max
 
     def rows_waiting(self) -> int:
         """Rows that a delivery has refused so far."""
+        if not self._behind:
+            return 0
         return sum(
             rows_of(action.open[last][1])
-            for rule, action in self.behind
+            for rule, action in self._behind
             if rule not in self._held
             for last in action.waiting
         )
@@ -194,7 +196,7 @@ class Outbox:
     def _wait(self, rule: str, action: Action, *numbers: int) -> None:
         """Results wait until the action takes them."""
         if numbers and not action.waiting:
-            self.behind.append((rule, action))
+            self._behind.append((rule, action))
         action.waiting.extend(numbers)
 
     def _submit(self, rule: str, action: Action, first: int, last: int, emission: Emission) -> None:
@@ -219,5 +221,5 @@ class Outbox:
         for _, action in self.assigned:
             if not action.is_replayed:
                 action.waiting = deque(action.open)
-        self.behind = [entry for entry in self.assigned if entry[1].waiting]
+        self._behind = [entry for entry in self.assigned if entry[1].waiting]
         self.reconcile()
