@@ -103,7 +103,7 @@ def soak(minutes: float, rate: int) -> list[str]:
     seconds = minutes * 60
     with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder) / "broker") as broker:
         text = SEVEN.replace("BROKER", f"tcp://127.0.0.1:{broker.port}")
-        upload = ("--upload", str(Path(folder) / "bucket"), "--upload-interval-ms", "5000")
+        upload = ("--upload", str(Path(folder) / "bucket"), "--upload-interval", "5000ms")
         with daemon(Path(folder) / "gateway", broker.url, {"rules.yaml": text}, *upload) as process:
             process.wait_ready()
             found: list[float] = []

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from rules.base import Model
+from rules.durations import DurationMs
 from rules.source.document import Path
 from sql.catalog.topics import OPTION, part_declared
 from sql.errors import Span
@@ -91,7 +92,7 @@ class Stream(Model):
         ge=1,
         description="groups that a rule may keep of this stream, where its maxGroups is not smaller",
     )
-    latency_ms: int | None = Field(
+    latency_ms: DurationMs | None = Field(
         None,
         ge=0,
         description="how long a message may wait for others on a busy line; default gateway.latencyMs",

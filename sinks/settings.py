@@ -190,7 +190,7 @@ class SinkSettings(Model):
     linger_interval: DurationMs = Field(
         1000,
         ge=1,
-        description="milliseconds after which an unfilled batch is sent; alone, it batches by time",
+        description="the time after which an unfilled batch is sent; alone, it batches by time",
     )
     buffer_length: int = Field(1024, ge=1, le=1_000_000, description="results that may wait for this sink")
     disable_buffer_full_discard: bool = Field(
@@ -200,11 +200,9 @@ class SinkSettings(Model):
         ),
     )
     retry_interval: DurationMs = Field(
-        1000, ge=1, description="milliseconds before the first retry; doubles each time"
+        1000, ge=1, description="time before the first retry; doubles each time"
     )
-    retry_max_interval: DurationMs = Field(
-        60_000, ge=1, description="milliseconds, the longest wait between retries"
-    )
+    retry_max_interval: DurationMs = Field(60_000, ge=1, description="the longest wait between retries")
     retry_count: int = Field(
         0, ge=0, description="retries before a message becomes a dead letter; 0 means no limit"
     )
@@ -231,7 +229,7 @@ class SinkSettings(Model):
     resend_interval: DurationMs = Field(
         0,
         ge=0,
-        description="enableCache: milliseconds between results that came while the destination was away",
+        description="enableCache: time between results that came while the destination was away",
     )
     resend_indicator_field: str | None = Field(
         None, min_length=1, description="enableCache: this column is true in results that are sent late"

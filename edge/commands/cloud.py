@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edge.base.errors import MissingError, UsageError
 from edge.commands.shared import reconciling, spool_arguments
-from edge.commands.shared.argument_types import count, duration
+from edge.commands.shared.argument_types import count, days, duration
 from edge.commands.shared.spark_arguments import add_master, add_rules, chosen_rules
 
 
@@ -63,7 +63,12 @@ def _add_upkeep(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_master(report)
     retain.add_argument(
-        "--days", type=_days, required=True, metavar="N", help="the days that stay, today included"
+        "--keep",
+        dest="days",
+        type=days,
+        required=True,
+        metavar="TIME",
+        help="what stays: so many days, such as 90d, today included",
     )
     forget.add_argument("gateway", metavar="GATEWAY", help="id of the gateway")
 
@@ -84,8 +89,8 @@ def add_aggregate(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--retain",
-        type=_days,
-        metavar="DAYS",
+        type=days,
+        metavar="TIME",
         help="drop days that are older than so many, such as 90d, afterwards",
     )
     parser.add_argument(
@@ -177,14 +182,6 @@ def _printed(work: Callable[[argparse.Namespace], str], arguments: argparse.Name
         print(f"penstock cloud {arguments.verb}: {error}", file=sys.stderr)
         return job.FAILED
     return job.OK
-
-
-def _days(text: str) -> int:
-    """A number of days: 90 or 90d."""
-    number = text.removesuffix("d")
-    if not number.isdecimal() or not 0 < int(number) < 100_000:
-        raise argparse.ArgumentTypeError(f"expected a number of days such as 90d, not '{text}'")
-    return int(number)
 
 
 def _keys(path: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from edge.base import memory
 from edge.base.errors import UsageError
+from edge.commands.shared.argument_types import duration
 from rules.collector import calm_collector
 
 
@@ -30,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--http", metavar="ADDR", help="address:port of /metrics, /healthz, /readyz, /status; or off"
     )
     parser.add_argument("--upload", metavar="TARGET", help="directory or object store URL for uploads")
-    parser.add_argument("--upload-interval-ms", type=int, metavar="MS", help="between two uploads")
+    parser.add_argument(
+        "--upload-interval", type=duration, metavar="TIME", help="between two uploads, such as 30s"
+    )
     parser.add_argument("--zone", metavar="NAME", help="time zone of calendar windows and crontabs")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
 
@@ -80,6 +83,6 @@ def flags(arguments: argparse.Namespace) -> dict[str, object]:
         "gateway.zone": arguments.zone,
         "http.bind": arguments.http,
         "cloud.target": arguments.upload,
-        "cloud.intervalMs": arguments.upload_interval_ms,
+        "cloud.intervalMs": arguments.upload_interval,
         "logLevel": arguments.log_level,
     }

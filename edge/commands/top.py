@@ -15,9 +15,10 @@ from typing import Any
 from edge.base.errors import UsageError
 from edge.base.keys import single_keys
 from edge.commands.shared import gateway_arguments
-from edge.commands.shared.argument_types import seconds
+from edge.commands.shared.argument_types import duration
 from edge.monitor.client import Client
 from edge.monitor.top import SORTS, render
+from rules.durations import format_duration
 
 CLEAR = "\x1b[H\x1b[2J"
 
@@ -25,7 +26,7 @@ CLEAR = "\x1b[H\x1b[2J"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     gateway_arguments.add_gateway(parser)
     parser.add_argument(
-        "--interval", type=seconds, default=2.0, metavar="S", help="seconds between two looks (default 2)"
+        "--interval", type=duration, default=2_000, metavar="TIME", help="between two looks (default 2s)"
     )
     parser.add_argument("--once", action="store_true", help="print one table and exit")
     parser.add_argument(
@@ -34,13 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.interval <= 0:
+    if not arguments.interval:
         raise UsageError("--interval must be above 0")
     client = gateway_arguments.client(arguments)
     before = _status(client)
     with single_keys() as wait:
         if arguments.once:
-            wait(arguments.interval)
+            wait(arguments.interval / 1_000)
             _show(before, _status(client), arguments.sort)
             return 0
         return _watch(arguments, client, before, wait)
@@ -52,14 +53,17 @@ def _watch(
     """Show until q is pressed. A gateway that does not answer is queried again after the interval."""
     sort = arguments.sort
     while True:
-        key = wait(arguments.interval)
+        key = wait(arguments.interval / 1_000)
         if "q" in key:
             return 0
         sort = SORTS.get(key[:1], sort)
         try:
             now = _status(client)
         except UsageError as error:
-            print(f"{CLEAR}{error}\nasking again every {arguments.interval:g} s; q quits", flush=True)
+            print(
+                f"{CLEAR}{error}\nasking again every {format_duration(arguments.interval)}; q quits",
+                flush=True,
+            )
             continue
         if now["monotonic_ms"] < before["monotonic_ms"] or now["up_s"] < before["up_s"]:
             before = now  # another process: its counters begin anew

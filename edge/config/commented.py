@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edge.config import sections
+from rules.durations import facts_of, written_default
 
 WIDTH = 110
 
@@ -19,6 +20,8 @@ HEAD = """\
 # The gateway's configuration: penstock run /etc/penstock/rules --config gateway.yaml
 # Every key is here with its default. Take away the # before a section and before the keys that you change.
 # Environment variables win over this file: PENSTOCK__MQTT__SERVER sets mqtt.server.
+# A duration is text with units such as 1m30s; a number alone is milliseconds (seconds in keepaliveS and
+# sessionExpiryS).
 # Secrets are best given as ${env:NAME} or ${file:name}, a file below secrets.dir.
 """
 
@@ -76,6 +79,8 @@ def _value(field: FieldInfo) -> str:
     value = field.default
     if value is None:
         return "null"
+    if facts := facts_of(field):
+        return written_default(facts, value)
     return json.dumps(list(value)) if isinstance(value, tuple) else json.dumps(value, default=str).strip('"')
 
 

@@ -27,6 +27,7 @@ from pydantic.alias_generators import to_camel
 
 from edge.base.errors import UsageError
 from edge.config.mqtt_options import address
+from rules.durations import DurationMs, Seconds
 from rules.secrets import Secret
 from rules.source.document import Document
 
@@ -72,11 +73,11 @@ class GatewayConfig(Section):
     """Part of every uploaded file's name; must be unique among the gateways of one bucket."""
     zone: str = "UTC"
     """Time zone of calendar windows and crontabs, unless the rule names its own."""
-    latency_ms: int = Field(default=5, ge=0, le=1_000)
+    latency_ms: DurationMs = Field(default=5, ge=0, le=1_000)
     """The longest time that a message may wait for others on its way in. On a quiet line it is taken at once;
     on a busy one the gateway wakes at most once in this time. 0: it always wakes at once, which costs
     processor time."""
-    removed_grace_ms: int = Field(default=600_000, ge=0)
+    removed_grace_ms: DurationMs = Field(default=600_000, ge=0)
     """A rule whose file is gone keeps its state and its subscription for so long, and its results are held
     back; if the file comes back, nothing was missed. 0: it is removed at once."""
 
@@ -107,12 +108,12 @@ class MqttConfig(Section):
     qos: int = Field(default=1, ge=0, le=1)
     """QoS of the subscriptions. 1: acknowledged when the effect is durable. 0: the broker's
     messages may be lost."""
-    keepalive_s: int = Field(default=20, ge=5, le=3_600)
+    keepalive_s: Seconds = Field(default=20, ge=5, le=3_600)
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
     insecure_skip_verify: bool = False
-    session_expiry_s: int = Field(default=7 * 86_400, ge=0)
+    session_expiry_s: Seconds = Field(default=7 * 86_400, ge=0)
     """The time for which the broker keeps messages for this gateway while it is away (3.1.1:
     for ever, 0: not at all)."""
     receive_max: int = Field(default=1_000, ge=1, le=65_535)
@@ -175,7 +176,7 @@ class HttpConfig(Section):
     not loopback."""
     open: Names = ()
     """Pages that need no token: `metrics`, `status`."""
-    answer_timeout_ms: int = Field(default=2_000, ge=100)
+    answer_timeout_ms: DurationMs = Field(default=2_000, ge=100)
     """How long a page waits for the loop of the gateway. A loop that takes longer counts as stuck:
     /healthz is 503. Commands that ask the gateway read it here too, and wait 3 s more."""
 
@@ -257,7 +258,7 @@ class LimitsConfig(Section):
     """The size of the spool on disk. At the bound `cloud.onFull` decides."""
     archive_bytes_max: int = Field(default=512_000_000, ge=100_000)
     """The size of the spool of archived events on disk. At the bound `cloud.onFull` decides."""
-    function_ms_max: int = Field(default=1_000, ge=1)
+    function_ms_max: DurationMs = Field(default=1_000, ge=1)
     """The processor time of one call of a function in Python; one that waits may last five times as long. A
     longer one is ended; after three the function is switched off."""
     delivery_rows_max: int = Field(default=20_000, ge=1)
@@ -268,14 +269,14 @@ class LimitsConfig(Section):
 class JournalConfig(Section):
     """The journal of inputs: when it is made durable, when state is stored, and how much is kept."""
 
-    sync_interval_ms: int = Field(default=50, ge=0)
+    sync_interval_ms: DurationMs = Field(default=50, ge=0)
     """At most this long until a message is durable and acknowledged."""
-    quiet_ms: int = Field(default=2, ge=0)
+    quiet_ms: DurationMs = Field(default=2, ge=0)
     """A line on which nothing has come for so long is acknowledged at once."""
-    idle_interval_ms: int = Field(default=5_000, ge=100)
+    idle_interval_ms: DurationMs = Field(default=5_000, ge=100)
     """At most this long until something is durable for which no acknowledgement waits (QoS 0, timers,
     receipts)."""
-    spool_interval_ms: int = Field(default=200, ge=0)
+    spool_interval_ms: DurationMs = Field(default=200, ge=0)
     """At most this long until rows for the cloud are in the spool's file; until then the
     journal has their inputs."""
     snapshot_bytes: int = Field(default=4_000_000, ge=10_000)
@@ -298,16 +299,16 @@ class CloudConfig(Section):
 
     target: str | None = None
     """A directory or a URL of an object store; without it rows stay in the spool."""
-    interval_ms: int = Field(default=60_000, ge=100)
+    interval_ms: DurationMs = Field(default=60_000, ge=100)
     """Between two uploads."""
     rows_max: int = Field(default=20_000, ge=1)
     """Rows of one uploaded file."""
-    heartbeat_ms: int = Field(default=3_600_000, ge=0)
+    heartbeat_ms: DurationMs = Field(default=3_600_000, ge=0)
     """The time between two heartbeats, small files from which the cloud learns its gaps; 0 writes none."""
     sign_key: Secret | None = None
     """Signs the announcements in the bucket, so that no other can upload in this gateway's name: a text of 16
     characters or more, which `penstock cloud aggregate --keys` needs too."""
-    age_max_ms: int | None = Field(default=None, ge=1_000)
+    age_max_ms: DurationMs | None = Field(default=None, ge=1_000)
     """Rows that have waited longer than this are deleted and counted as expired. null: none are."""
     on_full: Literal["block", "dropOldest", "dropNewest"] = "block"
     """Effect of a full spool: stop acknowledging (nothing is lost, the broker queues), or drop and count."""
@@ -341,7 +342,7 @@ class Config(Section):
     """Settings that actions and sources share, by a name that `connectionSelector` gives,
     or CONF_KEY of an mqtt stream: `server`, `username`, `password`, …"""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    shutdown_timeout_ms: int = Field(default=10_000, ge=100)
+    shutdown_timeout_ms: DurationMs = Field(default=10_000, ge=100)
     """From SIGTERM to exit. What sinks have not taken by then is in the journal and
     sent at the next start."""
 

@@ -35,7 +35,7 @@ GATEWAY = "demo-gateway"
 FAILED = 1
 """Exit code of the Spark job; 2 means that something is in quarantine."""
 
-UPLOAD_INTERVAL_MS = 4_000
+UPLOAD_INTERVAL = "4s"
 SHOW_MS, STATUS_MS = 1_000, 5_000
 """The intervals at which results and the daemon's counters are shown."""
 
@@ -112,7 +112,7 @@ class Demo:
         words = [
             "run", str(self.rules), "--broker", self.broker, "--data", str(self.folder / "data"),
             "--gateway-id", GATEWAY, "--http", "127.0.0.1:0",
-            "--upload", str(self.folder / "bucket"), "--upload-interval-ms", str(UPLOAD_INTERVAL_MS),
+            "--upload", str(self.folder / "bucket"), "--upload-interval", UPLOAD_INTERVAL,
         ]  # fmt: skip
         # A real broker should not keep messages for a gateway that will not come back.
         settings = {"PENSTOCK_BROKER": self.broker, "PENSTOCK__MQTT__SESSION_EXPIRY_S": "60"}

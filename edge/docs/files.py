@@ -9,9 +9,17 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edge.docs.markdown import code, shown, table
+from rules.durations import facts_of, written_default
+
+DURATIONS = (
+    "A duration is text with units, `500ms`, `10s` or `1m30s`; a number alone is milliseconds, "
+    "or seconds where the type says so."
+)
 
 
 def _type_of(schema: dict[str, Any]) -> str:
+    if schema.get("format") == "duration":
+        return "duration" if schema["x-number"] == "ms" else "duration (seconds)"
     if "enum" in schema:
         return " \\| ".join(shown(value) for value in schema["enum"])
     if "const" in schema:
@@ -45,11 +53,17 @@ def settings(schema: dict[str, Any], skip: frozenset[str] = frozenset()) -> str:
             if name in required
             else ""
             if part.get("default", None) is None
-            else code(shown(part["default"]))
+            else code(_default_of(part))
         )
         about = "; ".join(text for text in (part.get("description", ""), _bounds(part)) if text)
         rows.append((code(name), _type_of(part).replace("\\|", "|"), default, about))
     return table(("key", "type", "default", "meaning"), rows)
+
+
+def _default_of(schema: dict[str, Any]) -> str:
+    facts = next((part for part in (schema, *schema.get("anyOf", ())) if "x-value" in part), None)
+    default = schema["default"]
+    return shown(default) if facts is None or default == "" else written_default(facts, default)
 
 
 def _schema() -> dict[str, Any]:
@@ -69,7 +83,7 @@ def sinks() -> str:
     parts = [
         "# Sinks\n\nAn action of a rule is one sink with its settings: `- mqtt: {topic: alerts}`. "
         "A rule may have several; each gets every result. "
-        "Durations are milliseconds or text such as `500ms`, `10s`, `5m`. "
+        f"{DURATIONS} "
         "A setting that would have no effect on a sink is an error.\n",
         "## Settings of every sink\n",
         settings({"properties": common}),
@@ -165,7 +179,7 @@ def rule_file() -> str:
         "A file is one rule, or several `streams`, `rules`, "
         "`tests` and `variables`. Unknown keys are errors. "
         "`penstock schema` prints the JSON Schema for editors; "
-        "`${env:NAME}` and `${file:name}` stand for secrets and are never printed."
+        f"`${{env:NAME}}` and `${{file:name}}` stand for secrets and are never printed. {DURATIONS}"
     ]
     for name, title in (
         ("RuleFile", "A file with several things"),
@@ -199,8 +213,7 @@ def options() -> str:
     working = {name: part for name, part in schema.items() if name not in inert}
     return "\n".join(
         [
-            "# Rule options\n\nUnder `options:` of a rule. "
-            "Durations are milliseconds or text such as `10s`.\n",
+            f"# Rule options\n\nUnder `options:` of a rule. {DURATIONS}\n",
             settings({"properties": working}),
             "\n## Accepted without effect\n\neKuiper's options that mean nothing here are accepted, "
             "so that rule files drop in. A value other than eKuiper's default gets a note.\n",
@@ -216,7 +229,8 @@ def gateway() -> str:
 
     parts = [
         "# Gateway configuration\n\n`penstock run RULES_DIR --config penstock.yaml`. "
-        "Each key may also be set by an environment variable, `PENSTOCK__SECTION__KEY`.\n"
+        "Each key may also be set by an environment variable, `PENSTOCK__SECTION__KEY`. "
+        f"{DURATIONS}\n"
     ]
     documented = attribute_docs(sections)
     for name, field in sections.Config.model_fields.items():
@@ -245,6 +259,8 @@ def _model_of(annotation: object) -> type[BaseModel] | None:
 
 def _annotation(field: FieldInfo) -> str:
     """A field's type in short."""
+    if facts := facts_of(field):
+        return _type_of(facts)
     found = field.annotation
     parts = [part for part in get_args(found) if part is not type(None)]
     if parts and all(isinstance(part, str) for part in parts):
@@ -257,4 +273,7 @@ def _annotation(field: FieldInfo) -> str:
 def _default(field: FieldInfo) -> str:
     if field.default_factory is not None or field.is_required():
         return ""
-    return "" if field.default is None else code(shown(field.default))
+    if field.default is None:
+        return ""
+    facts = facts_of(field)
+    return code(written_default(facts, field.default) if facts else shown(field.default))

@@ -64,9 +64,7 @@ class FileSettings(SinkSettings):
     rolling_count: int = Field(
         0, ge=0, description="messages after which a new file is begun; 0 means no limit"
     )
-    rolling_interval: DurationMs = Field(
-        0, ge=0, description="milliseconds, the age at which a new file is begun"
-    )
+    rolling_interval: DurationMs = Field(0, ge=0, description="the age at which a new file is begun")
     rolling_keep: int = Field(0, ge=0, description="full files to keep, the oldest are deleted; 0 keeps all")
     fsync: bool = Field(True, description="results count as delivered only when they are on the disk")
 

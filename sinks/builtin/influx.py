@@ -42,7 +42,7 @@ class _InfluxSettings(SinkSettings, TlsSettings):
         description="the column with the point's time, in `precision`; default: the result's instant",
     )
     precision: Literal["s", "ms", "us", "ns"] = Field("ms", description="unit of time stamps")
-    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for the answer")
+    timeout: DurationMs = Field(5000, ge=1, description="time for connecting and for the answer")
 
     @field_validator("addr")
     @classmethod

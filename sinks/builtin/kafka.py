@@ -91,7 +91,7 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
     sasl_user_name: Text = Field("", description="user name")
     sasl_password: Text = Field("", alias="saslPassword", description="password")
     tls: bool = Field(False, description="encrypt; follows from a certificate among the settings")
-    timeout: DurationMs = Field(10_000, ge=1000, description="milliseconds for connecting and for a batch")
+    timeout: DurationMs = Field(10_000, ge=1000, description="time for connecting and for a batch")
 
     @field_validator("sasl_auth_type", mode="before")
     @classmethod

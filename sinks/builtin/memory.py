@@ -36,11 +36,9 @@ class MemorySettings(SinkSettings):
 
     topic: Text = Field(description="the memory topic, such as 'plant/{{.site}}/averages'")
     retry_interval: DurationMs = Field(
-        10, ge=1, description="milliseconds until a full stream is tried again; doubles"
+        10, ge=1, description="time until a full stream is tried again; doubles"
     )
-    retry_max_interval: DurationMs = Field(
-        1000, ge=1, description="milliseconds, the longest wait between retries"
-    )
+    retry_max_interval: DurationMs = Field(1000, ge=1, description="the longest wait between retries")
 
     @field_validator("topic")
     @classmethod

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from rules.durations import DurationMs
+from rules.durations import DurationMs, Seconds
 from sinks.base import (
     Clock,
     Fatal,
@@ -73,12 +73,10 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     username: Text = Field("", description="user name")
     password: Text = Field("", description="password")
     protocol_version: Literal["3.1", "3.1.1", "5"] = Field("3.1.1", description="version of the protocol")
-    keepalive: int = Field(
-        20, ge=5, le=65_535, description="seconds between signs of life on an idle connection"
+    keepalive: Seconds = Field(
+        20, ge=5, le=65_535, description="the time between signs of life on an idle connection, 5s to 18h"
     )
-    timeout: DurationMs = Field(
-        5000, ge=1, description="milliseconds for connecting and for confirming a batch"
-    )
+    timeout: DurationMs = Field(5000, ge=1, description="time for connecting and for confirming a batch")
 
     @field_validator("protocol_version", mode="before")
     @classmethod

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from rules.durations import DurationMs
+from rules.durations import DurationMs, Seconds
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, failure_at, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.base import Refused, kind_of
@@ -29,7 +29,7 @@ class _Server(SinkSettings, ConnectionSettings):
     username: Text = Field("", description="user name")
     password: Text = Field("", description="password")
     db: int = Field(0, ge=0, description="number of the database")
-    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for each batch")
+    timeout: DurationMs = Field(5000, ge=1, description="time for connecting and for each batch")
 
     @field_validator("db", mode="before")
     @classmethod
@@ -68,12 +68,12 @@ class RedisSettings(_Server):
     data_type: Literal["string", "list"] = Field(
         "string", description="string sets the key, list pushes to its front"
     )
-    expiration: int = Field(0, ge=-1, description="seconds until a key is forgotten; 0 or -1: never")
+    expiration: Seconds = Field(0, description="the time until a key is forgotten; 0 or -1: never")
 
     @field_validator("expiration", mode="before")
     @classmethod
-    def _seconds(cls, seconds: object) -> Any:
-        return int(seconds) if isinstance(seconds, str) and seconds.isdecimal() else seconds
+    def _never(cls, expiration: object) -> object:
+        return 0 if expiration == -1 else expiration
 
     @classmethod
     def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:

@@ -82,7 +82,7 @@ class RestSettings(SinkSettings, TlsSettings):
     )
     o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
     debug_resp: bool = Field(False, description="log each answer of the server")
-    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for each answer")
+    timeout: DurationMs = Field(5000, ge=1, description="time for connecting and for each answer")
 
     def addresses(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """The server, and the servers that issue tokens."""

@@ -57,7 +57,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
     )
     send_nil_field: bool = Field(True, description="write NULL columns too")
     timeout: DurationMs = Field(
-        10_000, ge=1, description="milliseconds for connecting and for a batch; not for SQLite"
+        10_000, ge=1, description="time for connecting and for a batch; not for SQLite"
     )
 
     @field_validator("url")

@@ -68,7 +68,7 @@ def run(folder: Path, policy: str, *, kills: int, seed: int) -> Outcome:
     bucket.write_text("the target is away")
     environment = {"PENSTOCK__CLOUD__ONFULL": policy}
     gateway = Process(
-        folder, broker.url, ("--upload", str(bucket), "--upload-interval-ms", "1000"), environment
+        folder, broker.url, ("--upload", str(bucket), "--upload-interval", "1000ms"), environment
     )
     gateway.write_rule("a.yaml", RULES)
     with small_disk(gateway.data):

@@ -92,7 +92,7 @@ class Campaign:
         }
         config = folder / "gateway.yaml"
         config.write_text(CONFIG.format(port=self._second.port), "utf-8")
-        arguments = ("--upload", str(self._bucket), "--upload-interval-ms", "200", "--config", str(config))
+        arguments = ("--upload", str(self._bucket), "--upload-interval", "200ms", "--config", str(config))
         self._nursery = Nursery("tests.crash.dying")
         self._gateway = Process(folder, self._broker.url, arguments, environment, self._nursery.fork)
         self._gateway.write_rule("a.yaml", setting.rules)

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 @pytest.mark.parametrize(
-    "command", [["compact"], ["retain", "--days", "9"], ["forget", "gw1"], ["report", "--html", "page.html"]]
+    "command", [["compact"], ["retain", "--keep", "9d"], ["forget", "gw1"], ["report", "--html", "page.html"]]
 )
 def test_a_folder_without_fleet_tables_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]

@@ -4,9 +4,9 @@ format of what is printed."""
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
-from math import isfinite
 
 COUNT_MAX = 1_000_000_000
+DAY_MS = 86_400_000
 
 
 def count(text: str) -> int:
@@ -16,25 +16,22 @@ def count(text: str) -> int:
     return int(text)
 
 
-def seconds(text: str) -> float:
-    """A number of seconds; 0 where nothing is to be waited for."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not isfinite(value) or value < 0:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return value
-
-
 def duration(text: str) -> int:
-    """A length of time such as 90s, 10m, 1h, in milliseconds."""
+    """A length of time such as 90s, 10m, 1h, in milliseconds; a number without a unit is none."""
     from rules.durations import parse_duration
 
     try:
-        return parse_duration(text)
+        return parse_duration(text, None)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
+
+
+def days(text: str) -> int:
+    """A length of time in whole days, such as 90d."""
+    length_ms = duration(text)
+    if not length_ms or length_ms % DAY_MS:
+        raise ArgumentTypeError(f"must be a number of days such as 90d, not '{text}'")
+    return length_ms // DAY_MS
 
 
 def add_format(parser: ArgumentParser, json: str) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from rules.base import Model
-from rules.durations import DurationMs, parse_duration
+from rules.durations import DurationMs, SecondsMs
 from sql.catalog.streams import Stream
 from sql.plan.asks import AnswerPolicy
 from sql.record import Record
@@ -45,26 +45,14 @@ class CacheSettings(Model):
     """Which answers serve later events."""
 
     cache: bool = Field(False, description="keep answers")
-    cache_ttl: int | float | str = Field(600, description="how long: seconds, or a duration such as '10m'")
+    cache_ttl: SecondsMs = Field(600_000, ge=1, description="how long")
     cache_missing_key: bool = Field(False, description="keep answers without rows too")
     keys_max: int = Field(10_000, ge=1, description="how many answers; with one more the oldest goes")
-
-    @field_validator("cache_ttl")
-    @classmethod
-    def _ttl_is_a_time(cls, ttl: int | float | str) -> int | float | str:
-        if _ttl_ms(ttl) < 1:
-            raise ValueError("'cacheTtl' is a time of at least a millisecond: seconds, or '10m'")
-        return ttl
 
     @property
     def kept_ms(self) -> int:
         """The time for which an answer is valid."""
-        return _ttl_ms(self.cache_ttl) if self.cache else 0
-
-
-def _ttl_ms(ttl: int | float | str) -> int:
-    """eKuiper counts it in seconds; texts have units."""
-    return parse_duration(ttl) if isinstance(ttl, str) else round(ttl * 1000)
+        return self.cache_ttl if self.cache else 0
 
 
 class LookupSettings(Model):

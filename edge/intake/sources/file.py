@@ -49,12 +49,10 @@ class FileSourceSettings(Model):
         "json",
         description="json: one value or array; lines: a message per line, decoded by FORMAT; csv; parquet",
     )
-    interval: DurationMs = Field(
-        0, ge=0, description="milliseconds after which the file is read again; 0: once"
-    )
+    interval: DurationMs = Field(0, ge=0, description="time after which the file is read again; 0: once")
     loop: bool = Field(False, description="begin again at the end")
     follow: bool = Field(False, description="stay at the end and read what is appended (lines and csv)")
-    send_interval: DurationMs = Field(0, ge=0, description="milliseconds between two rows")
+    send_interval: DurationMs = Field(0, ge=0, description="time between two rows")
     has_header: bool = Field(False, description="of csv: the first line names the columns")
     columns: list[str] | None = Field(None, min_length=1, description="of csv: the names of the columns")
     ignore_start_lines: int = Field(0, ge=0, description="lines left out at the beginning")

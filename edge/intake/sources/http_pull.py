@@ -40,8 +40,8 @@ class HttpPullSettings(TlsSettings):
 
     url: Text = Field("", description="http or https")
     method: Literal["get", "post", "put", "patch", "delete", "head", "GET", "POST", "PUT"] = Field("get")
-    interval: DurationMs = Field(10_000, ge=1, description="milliseconds between two requests")
-    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for the answer")
+    interval: DurationMs = Field(10_000, ge=1, description="time between two requests")
+    timeout: DurationMs = Field(5000, ge=1, description="time for connecting and for the answer")
     incremental: bool = Field(False, description="leave out an answer that is the same as the one before")
     body: str = Field("", description="what is sent with the request")
     body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field("json")

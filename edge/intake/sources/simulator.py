@@ -27,7 +27,7 @@ class SimulatorSettings(Model):
         min_length=1,
         description="the rows, as a list or as its JSON text",
     )
-    interval: DurationMs = Field(1000, ge=1, description="milliseconds between two rows")
+    interval: DurationMs = Field(1000, ge=1, description="time between two rows")
     loop: bool = Field(True, description="begin again after the last row")
 
     @field_validator("data", mode="before")

@@ -138,7 +138,7 @@ def test_pages(broker: Mosquitto, tmp_path: Path) -> None:
             "top",
             "--once",
             "--interval",
-            "0.1",
+            "100ms",
             "--address",
             gateway.address,
         ]

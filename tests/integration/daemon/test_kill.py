@@ -42,7 +42,7 @@ rules:
 
 def gateway_for(folder: Path, broker: Mosquitto, text: str) -> Process:
     bucket = folder / "bucket"
-    process = Process(folder, broker.url, ("--upload", str(bucket), "--upload-interval-ms", "100"))
+    process = Process(folder, broker.url, ("--upload", str(bucket), "--upload-interval", "100ms"))
     process.write_rule("rule.yaml", text)
     return process
 
@@ -69,7 +69,7 @@ def test_between_two_uploads(broker: Mosquitto, tmp_path: Path) -> None:
                 plant.send("plant/x", {"n": number})
             wait_for(lambda: len(bucket_rows(tmp_path / "bucket")) >= 20, what="the first upload")
             gateway.kill()
-            gateway.arguments = ("--upload", str(tmp_path / "bucket"), "--upload-interval-ms", "3600000")
+            gateway.arguments = ("--upload", str(tmp_path / "bucket"), "--upload-interval", "3600000ms")
             gateway.start()
             gateway.wait_ready()
             for number in range(20, 40):
@@ -78,7 +78,7 @@ def test_between_two_uploads(broker: Mosquitto, tmp_path: Path) -> None:
             gateway.kill()
             for number in range(40, 50):
                 plant.send("plant/x", {"n": number})  # nobody is there; the broker keeps them
-        gateway.arguments = ("--upload", str(tmp_path / "bucket"), "--upload-interval-ms", "100")
+        gateway.arguments = ("--upload", str(tmp_path / "bucket"), "--upload-interval", "100ms")
         gateway.start()
         wait_for(lambda: len(bucket_rows(tmp_path / "bucket")) >= 50, what="the last upload")
         assert gateway.stop() == 0

@@ -107,7 +107,7 @@ class Terminal:
 
     def __init__(self, *arguments: str) -> None:
         self._master, slave = pty.openpty()
-        command = [sys.executable, "-m", "edge.cli", "top", "--interval", "0.2", *arguments]
+        command = [sys.executable, "-m", "edge.cli", "top", "--interval", "200ms", *arguments]
         environment = {**os.environ, "COLUMNS": "80", "LINES": "40", "PYTHONPATH": str(ROOT)}
         self._child = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=ROOT

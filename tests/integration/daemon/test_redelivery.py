@@ -70,7 +70,7 @@ class Proxy:
 def proxied(broker: Mosquitto, folder: Path) -> Iterator[tuple[Proxy, Process]]:
     """A gateway that reaches the broker through a proxy, ready."""
     proxy = Proxy(broker.port)
-    arguments = ("--upload", str(folder / "bucket"), "--upload-interval-ms", "100")
+    arguments = ("--upload", str(folder / "bucket"), "--upload-interval", "100ms")
     unbounded = {"PENSTOCK__MQTT__RECEIVEMAX": "65535"}
     gateway = Process(folder, f"mqtt://127.0.0.1:{proxy.port}", arguments, unbounded)
     gateway.write_rule("rule.yaml", EACH)
@@ -115,7 +115,7 @@ def test_what_is_sent_again_counts_once(broker: Mosquitto, tmp_path: Path, dies:
 def test_a_retained_message_counts_once_over_restarts(
     broker: Mosquitto, tmp_path: Path, version: str, ends: str
 ) -> None:
-    arguments = ("--upload", str(tmp_path / "bucket"), "--upload-interval-ms", "100")
+    arguments = ("--upload", str(tmp_path / "bucket"), "--upload-interval", "100ms")
     gateway = Process(tmp_path, broker.url, arguments, {"PENSTOCK__MQTT__PROTOCOLVERSION": version})
     gateway.write_rule("rule.yaml", EACH)
     with publisher(broker.port) as plant:

@@ -39,7 +39,7 @@ def test_a_kill_between_two_brokers(broker: Mosquitto, tmp_path: Path) -> None:
     config.write_text(
         f"connections: {{line2: {{server: 'mqtt://127.0.0.1:{proxy.port}', clientid: action}}}}\n", "utf-8"
     )
-    upload = ("--upload", str(tmp_path / "bucket"), "--upload-interval-ms", "100")
+    upload = ("--upload", str(tmp_path / "bucket"), "--upload-interval", "100ms")
     gateway = Process(tmp_path, broker.url, (*upload, "--config", str(config)))
     gateway.write_rule("r.yaml", RULES)
     try:

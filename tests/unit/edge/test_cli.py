@@ -163,6 +163,36 @@ def test_mistakes_are_one_sentence(
     assert "Traceback" not in text
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["record", "--for", "5", "-o", "f.jsonl"],
+        ["why", "r", "--since", "5"],
+        ["sql", "--for", "5"],
+        ["doctor", "--for", "5"],
+        ["top", "--interval", "5"],
+        ["run", "rules", "--upload-interval", "5"],
+        ["cloud", "aggregate", "b", "o", "--lookback", "5"],
+        ["cloud", "aggregate", "b", "o", "--retain", "5"],
+        ["cloud", "retain", "o", "--keep", "5"],
+        ["cloud", "stream", "rules", "raw", "o", "--delay", "5"],
+    ],
+)
+def test_a_duration_needs_a_unit(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert (
+        "must be a duration with a unit (d, h, m, s or ms) such as '5s', not '5'" in capsys.readouterr().err
+    )
+
+
+def test_days_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["cloud", "retain", "o", "--keep", "36h"])
+    assert "must be a number of days such as 90d, not '36h'" in capsys.readouterr().err
+
+
 def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     actions = json.loads(capsys.readouterr().out)["$defs"]["Action"]["properties"]

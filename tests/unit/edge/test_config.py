@@ -34,6 +34,14 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
     assert config.mqtt.keepalive_s == 30
 
 
+def test_durations_have_units_or_that_of_their_key(tmp_path: Path) -> None:
+    path = written(tmp_path, "mqtt: {keepaliveS: 30, sessionExpiryS: 2d}\ncloud: {intervalMs: 1m30s}\n")
+    config = load(path, {"PENSTOCK__JOURNAL__QUIETMS": "7", "PENSTOCK__CLOUD__HEARTBEATMS": "2h"})
+    assert (config.mqtt.keepalive_s, config.mqtt.session_expiry_s) == (30, 172_800)
+    assert (config.cloud.interval_ms, config.journal.quiet_ms) == (90_000, 7)
+    assert config.cloud.heartbeat_ms == 7_200_000
+
+
 def test_variables_find_their_key_in_any_spelling() -> None:
     names = (
         "PENSTOCK__LIMITS__INTAKEBYTESMAX",
@@ -53,6 +61,8 @@ def test_variables_find_their_key_in_any_spelling() -> None:
         ),
         ("gateway:\n  zone: Mars/Base\n", "'Mars/Base' is not a time zone"),
         ("http:\n  bind: 0.0.0.0:80\n", "can be reached from other machines; set http.token as well"),
+        ("mqtt:\n  keepaliveS: 1500ms\n", "penstock.yaml:2:3: mqtt.keepaliveS: must be whole seconds"),
+        ("cloud:\n  intervalMs: 5 minutes\n", "cloud.intervalMs: must be a duration of d, h, m, s and ms"),
         ("http:\n  bind: here\n", "'here' is not an address; expected address:port or off"),
         (
             "http:\n  bind: 127.0.0.1:99999\n",

@@ -121,7 +121,8 @@ def test_every_key_of_the_first_configuration_may_be_taken(tmp_path: Path) -> No
     """Uncommented as a whole it loads: the keys exist, and the values are of their types."""
     assert main(["init", str(tmp_path)]) == 0
     lines = (tmp_path / "gateway.yaml").read_text().splitlines()
-    body = "\n".join(line.removeprefix("# ") for line in lines[4:] if line.startswith("# "))
+    head = lines.index("")
+    body = "\n".join(line.removeprefix("# ") for line in lines[head:] if line.startswith("# "))
     (tmp_path / "all.yaml").write_text(body + "\n")
     secrets = tmp_path / "secrets"
     secrets.mkdir()

@@ -32,7 +32,7 @@ BROKER = "mqtt:\n  server: mqtts://broker\n"
         (BROKER + "  clientId: a/b\n", "3:3: mqtt.clientId: client id 'a/b' must not be empty, nor contain"),
         (
             BROKER + "  sessionExpiryS: 9999999999\n",
-            "3:3: mqtt.sessionExpiryS: sessionExpiryS is 9999999999",
+            "3:3: mqtt.sessionExpiryS: must be a duration of at most a hundred years",
         ),
         ("data: {dir: text/below}\n", "1:8: data.dir: '/"),
         ("cloud: {target: foo://x}\n", "1:9: cloud.target: target 'foo://x' has an unknown scheme 'foo'"),

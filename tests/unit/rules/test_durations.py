@@ -43,6 +43,13 @@ def test_what_is_no_duration(written: int | str) -> None:
         parse_duration(written)
 
 
+def test_a_number_is_of_the_unit_of_its_key() -> None:
+    assert [parse_duration(value, "s") for value in (5, "5", 0.5, "5ms")] == [5_000, 5_000, 500, 5]
+    assert [parse_duration(value, None) for value in ("0", "5s")] == [0, 5_000]
+    with pytest.raises(ValueError, match=r"with a unit .* such as '5s', not '5'"):
+        parse_duration("5", None)
+
+
 @given(st.integers(0, DURATION_MS_MAX))
 def test_the_written_form_reads_back(duration_ms: int) -> None:
     assert parse_duration(format_duration(duration_ms)) == duration_ms

@@ -153,7 +153,7 @@ def test_names_of_properties_are_taken_in_any_case() -> None:
         ("mqtt", {"resourceId": "plant", "topic": "t"}, {"connection_selector": "plant"}),
         ("redis", {"address": "h:1", "key": "k", "expire": "60"}, {"addr": "h:1", "expiration": 60}),
         ("redis", {"addr": "h:1", "field": "id"}, {"send_single": True}),
-        ("redis", {"addr": "h:1", "key": "k", "dataType": "list", "expiration": -1}, {"expiration": -1}),
+        ("redis", {"addr": "h:1", "key": "k", "dataType": "list", "expiration": -1}, {"expiration": 0}),
         ("kafka", KAFKA | {"headers": '{"a": "{{.b}}"}'}, {"headers": {"a": "{{.b}}"}}),
         ("influx", INFLUX | {"tags": '{"a": "b"}'}, {"tags": {"a": "b"}}),
         ("rest", REST | {"headers": '{"A": "b"}', "tlsMinVersion": "tls1.3"}, {"headers": {"A": "b"}}),
