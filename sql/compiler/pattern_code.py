@@ -21,4 +21,4 @@ class PatternCode:
         )
         builder = PatternBuilder(self.plan, self.functions, around.context.zone, around.options)
         self.pattern = builder.fastest()
-        """Makes a pattern, not yet started."""
+        """Makes a pattern, not yet started, given what takes its errors."""

@@ -181,7 +181,7 @@ class RunningQuery:
     def error_of(self, row: object, why: str, at_ms: int) -> Emission:
         """Count an error; its emission."""
         self.counts["errors"] += 1
-        return Emission(self.name, at_ms, "error", [plain(row)], (), why)
+        return Emission(self.name, at_ms, "error", [] if row is None else [plain(row)], (), why)
 
     def report(self, row: object, why: object) -> None:
         """An event could not be evaluated: counted, and an emission of its own behind the rows."""

@@ -80,19 +80,19 @@ def test_pairs_give_what_the_nodes_give(
     restarts: bool, text: str, bounds: RuleOptions, steps: list[Any]
 ) -> None:
     made = builder(text, bounds)
-    nodes: Pattern | Pairs = made.pattern()
-    pairs = made.fastest()()
+    nodes: Pattern | Pairs = made.pattern(raised)
+    pairs = made.fastest()(raised)
     assert isinstance(pairs, Pairs), text
     nodes.start(0)
     for at, stream, row in steps:
         if restarts:
-            nodes, pairs = restarted(nodes, made.pattern()), restarted(pairs, made.fastest()())
+            nodes, pairs = restarted(nodes, made.pattern(raised)), restarted(pairs, made.fastest()(raised))
         assert pairs.deadline() == nodes.deadline(), (text, steps)
         assert pairs.advance(at) == nodes.advance(at), (text, steps)
         if stream in made.plan.streams:
             own = {"id": None, "k": None, "n": None, **row}
             wanted = nodes.enter(stream, own, at)
-            assert [match for found in pairs.lot(stream, [own], at, raised) for match in found] == wanted, (
+            assert [match for found in pairs.lot(stream, [own], at) for match in found] == wanted, (
                 text,
                 steps,
             )
@@ -111,15 +111,15 @@ OTHERS = (
 
 @pytest.mark.parametrize("pattern", OTHERS)
 def test_other_patterns_are_run_by_their_nodes(pattern: str) -> None:
-    assert isinstance(builder(pattern, RuleOptions()).fastest()(), Pattern)
+    assert isinstance(builder(pattern, RuleOptions()).fastest()(raised), Pattern)
 
 
 def test_a_search_takes_at_most_300_bytes() -> None:
-    pairs = builder("every a=E -> b=E(k = a.k) where timer:within(10 sec)", RuleOptions()).fastest()()
+    pairs = builder("every a=E -> b=E(k = a.k) where timer:within(10 sec)", RuleOptions()).fastest()(raised)
     rows = [{"id": "e", "k": f"key-{number}", "n": 1} for number in range(50_000)]
     pairs.start(0)
     tracemalloc.start()
-    pairs.lot("E", rows, 0, raised)
+    pairs.lot("E", rows, 0)
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size / len(rows) <= 300

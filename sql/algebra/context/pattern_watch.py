@@ -71,26 +71,25 @@ class PatternWatch:
     def __init__(self, point: PatternCondition, row: Row) -> None:
         self.point = point
         self.row = row
-        self.pattern: Pattern = point.builder.pattern()
+        self.pattern: Pattern = point.builder.pattern(self._fail)
 
     def start(self, now_ms: int) -> list[Match]:
         """Begin; the matches that are there at once."""
         self._begin(now_ms)
-        return self._reported(self.pattern.start(now_ms), now_ms)
+        return self.pattern.start(now_ms)
 
     def enter(self, stream: str, row: object, now_ms: int) -> list[Match]:
         """The matches that an event completes. Raises DataError before anything has changed."""
         self._begin(now_ms)
         try:
-            found = self.pattern.enter(stream, row, now_ms)
+            return self.pattern.enter(stream, row, now_ms)
         except DATA_ERRORS as error:
             raise self.point.functions.failure(error) from error
-        return self._reported(found, now_ms)
 
     def advance(self, now_ms: int) -> list[Match]:
         """The matches that time completes."""
         self._begin(now_ms)
-        return self._reported(self.pattern.advance(now_ms), now_ms)
+        return self.pattern.advance(now_ms)
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
         """Put a snapshot back into a pattern just made."""
@@ -101,8 +100,5 @@ class PatternWatch:
         self.point.clock.now_ms = now_ms
         self.point.at_work[:] = self.row
 
-    def _reported(self, matches: list[Match], now_ms: int) -> list[Match]:
-        if self.pattern.has_failed:
-            for error in self.pattern.failures():
-                self.point.report(None, self.point.functions.failure(error), now_ms)
-        return matches
+    def _fail(self, row: object, error: BaseException) -> None:
+        self.point.report(row, self.point.functions.failure(error), self.point.clock.now_ms)

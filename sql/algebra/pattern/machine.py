@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable
 from datetime import tzinfo
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sql.algebra.deadlines import Deadlines, HasDeadline
 from sql.algebra.pattern.listening import Binding, Listening
@@ -16,6 +16,10 @@ from sql.plan.pattern_plan import StepPlan
 
 Length = Callable[[Binding], Period | None]
 """A length of time where a binding stands; None for NULL."""
+
+Fail = Callable[[Any, BaseException], None]
+"""Takes what cannot be evaluated: an event, or None where a pattern goes on without the part that failed, and
+the error."""
 
 Value = TypeVar("Value")
 
@@ -100,7 +104,7 @@ class Timed(HasDeadline, Protocol):
 class Machine:
     """The state shared by the instances of one pattern."""
 
-    def __init__(self, zone: tzinfo, options: RuleOptions, *, keeps_matched: bool) -> None:
+    def __init__(self, zone: tzinfo, options: RuleOptions, fail: Fail, *, keeps_matched: bool) -> None:
         self.keeps_matched = keeps_matched
         """True if an `and` remembers what no later row can need, because a match ends
         what holds its events."""
@@ -114,16 +118,14 @@ class Machine:
         self.timers: Deadlines[Timed] = Deadlines()
         self.counts: Counter[str] = Counter()
         self.partials = Partials(options, self.counts)
-        self.failures: list[BaseException] = []
-        """The errors of evaluation while instances acted; the caller that drives the pattern
-        takes and reports them."""
+        self.fail = fail
 
     def evaluate(self, function: Callable[[Binding], Value], binding: Binding) -> Value | None:
-        """The value of a parameter; NULL, and a failure noted, where it cannot be evaluated."""
+        """The value of a parameter; NULL, and the error reported, where it cannot be evaluated."""
         try:
             return function(binding)
         except DATA_ERRORS as error:
-            self.failures.append(error)
+            self.fail(None, error)
             return None
 
     def length(self, length: Length, binding: Binding) -> Period | None:

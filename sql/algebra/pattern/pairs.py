@@ -21,15 +21,13 @@ from typing import Any
 
 from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.pattern.listening import Binding
-from sql.algebra.pattern.machine import COUNTERS, PatternWait
+from sql.algebra.pattern.machine import COUNTERS, Fail, PatternWait
 from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
 from sql.calendar.period import Period
 from sql.errors import raised
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import FilterPlan
 from sql.record import Record
-
-Fail = Callable[[Any, BaseException], None]
 
 PairLoop = Callable[["Pairs", Sequence[Any], int, Fail], list[list[Binding]]]
 """Leads events of one stream through the searches: the matches of each event that completes some. `fail` is
@@ -137,7 +135,8 @@ class PairPlan(Record):
 class Pairs:
     """A running pattern of two events; driven like `Pattern`."""
 
-    def __init__(self, options: RuleOptions, zone: tzinfo, plan: PairPlan) -> None:
+    def __init__(self, options: RuleOptions, zone: tzinfo, plan: PairPlan, fail: Fail) -> None:
+        self.fail = fail
         self.plan = plan
         self.tags = plan.tags
         self.zone = zone
@@ -157,10 +156,10 @@ class Pairs:
         out = self.plan.loops[stream](self, (row,), now, raised)
         return out[0] if out else []
 
-    def lot(self, stream: str, rows: Sequence[Any], now: int, fail: Fail) -> list[list[Binding]]:
-        """`enter` for several events: the matches of each event that completes some. `fail` is
-        called for data errors."""
-        return self.plan.loops[stream](self, rows, now, fail)
+    def lot(self, stream: str, rows: Sequence[Any], now: int) -> list[list[Binding]]:
+        """`enter` for several events: the matches of each event that completes some; data errors are
+        reported."""
+        return self.plan.loops[stream](self, rows, now, self.fail)
 
     def begin(self, row: object, wanted: Hashable, found: Searches | None, now: int) -> list[Binding]:
         """An event begins a search that waits for a key, and may end those found; the matches."""
@@ -225,13 +224,6 @@ class Pairs:
     def quit(self) -> None:
         """End all searches."""
         self.waiting.clear()
-
-    has_failed = False
-    """False: an expression of a pair raises, or is constant."""
-
-    def failures(self) -> list[BaseException]:
-        """The evaluation errors since the last call."""
-        return []
 
     def searches(self) -> Iterator[PatternWait]:
         """The searches, which wait for their second events."""

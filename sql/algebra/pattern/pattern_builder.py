@@ -14,7 +14,7 @@ from sql.algebra.pattern.filters import FilterNode
 from sql.algebra.pattern.guards import WhileNode, WithinNode
 from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
-from sql.algebra.pattern.machine import Length
+from sql.algebra.pattern.machine import Fail, Length
 from sql.algebra.pattern.nodes import PatternPart
 from sql.algebra.pattern.observers import ObserverNode, after, by_crontab, by_schedule
 from sql.algebra.pattern.pair_builder import pair_of
@@ -47,12 +47,12 @@ class PatternBuilder:
         """Those of the tree, from left to right."""
 
     @cached_property
-    def pattern(self) -> Callable[[], Pattern]:
-        """Makes a pattern, not yet started."""
+    def pattern(self) -> Callable[[Fail], Pattern]:
+        """Makes a pattern, not yet started, given what takes its errors."""
         root = self._step(self.plan.root)
         return partial(Pattern, PatternProgram(self.plan, root, tuple(self.filters), self.zone, self.options))
 
-    def fastest(self) -> Callable[[], Pattern | Pairs]:
+    def fastest(self) -> Callable[[Fail], Pattern | Pairs]:
         """Makes patterns, not yet started, in the form that costs least."""
         pair = pair_of(self.plan, self.functions, self._length)
         return self.pattern if pair is None else partial(Pairs, self.options, self.zone, pair)

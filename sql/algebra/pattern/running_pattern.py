@@ -16,7 +16,7 @@ from typing import Any
 
 from sql.algebra.pattern.filters import Filter, FilterNode
 from sql.algebra.pattern.listening import Binding, Listener, Listening
-from sql.algebra.pattern.machine import COUNTERS, Machine, PatternWait
+from sql.algebra.pattern.machine import COUNTERS, Fail, Machine, PatternWait
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart, events_of, packed, unpacked
 from sql.algebra.pattern.observers import Observer
 from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
@@ -43,8 +43,9 @@ class Pattern:
     whenever `deadline()` is due.
     """
 
-    def __init__(self, program: PatternProgram) -> None:
+    def __init__(self, program: PatternProgram, fail: Fail) -> None:
         self.program = program
+        self.fail = fail
         self.passes: Callable[[Binding], bool] | None = None
         """The test of a match that comes before it is compared with others, and discards partial ones."""
         self._assemble()
@@ -52,7 +53,7 @@ class Pattern:
     def _assemble(self) -> None:
         """A machine without any instance."""
         program = self.program
-        self.machine = Machine(program.zone, program.options, keeps_matched=program.plan.discard)
+        self.machine = Machine(program.zone, program.options, self.fail, keeps_matched=program.plan.discard)
         self.consumes = any(node.step.consume for node in program.filters)
         self.by_stream: dict[str, list[Listening]] = {}
         """What listens, by stream."""
@@ -90,17 +91,15 @@ class Pattern:
             listener.take(row)
         return self._take_matches() if self.matches else []
 
-    def lot(
-        self, stream: str, rows: Sequence[Any], now: int, fail: Callable[[Any, BaseException], None]
-    ) -> list[list[Binding]]:
-        """`enter` for several events: the matches of each event that completes some. `fail` is
-        called for data errors."""
+    def lot(self, stream: str, rows: Sequence[Any], now: int) -> list[list[Binding]]:
+        """`enter` for several events: the matches of each event that completes some; data errors are
+        reported."""
         out = []
         for row in rows:
             try:
                 found = self.enter(stream, row, now)
             except DATA_ERRORS as error:
-                fail(row, error)
+                self.fail(row, error)
                 continue
             if found:
                 out.append(found)
@@ -138,16 +137,6 @@ class Pattern:
         """Its size and its counters."""
         counts, live = self.machine.counts, self.machine.partials.live
         return {name: counts[name] for name in COUNTERS} | {"partials": live}
-
-    @property
-    def has_failed(self) -> bool:
-        """True if something could not be evaluated since `failures` was called."""
-        return bool(self.machine.failures)
-
-    def failures(self) -> list[BaseException]:
-        """The evaluation errors since the last call."""
-        found, self.machine.failures = self.machine.failures, []
-        return found
 
     # --- as the parent of the root --------------------------------------------------------------------------
 

@@ -79,10 +79,9 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         """When a variable has changed that may change the window at the next advance of time."""
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
-        delta = changes[self.relation.name]
-        return self.shown(
-            [event.row for event in delta.inserted], [event.row for event in delta.removed], now_ms
-        )
+        self.now_ms, delta = now_ms, changes[self.relation.name]
+        self.post([event.row for event in delta.inserted], [event.row for event in delta.removed])
+        return self.take()
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
@@ -155,14 +154,14 @@ class TableStatement(DeclaringStatement[Table]):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows of the table's source: each takes the place of the one with its key, or removes it."""
-        out: list[Emission] = []
+        self.now_ms = now_ms
         for row in rows:
             self.counts["events_in"] += 1
             try:
                 self._put(as_dict(row), now_ms)
             except DATA_ERRORS as error:
-                out += self.failed(row, error, now_ms)
-        return out
+                self.report(row, error)
+        return self.take()
 
     def _put(self, row: Row, now_ms: int) -> None:
         """A row comes, in the place of the one with its key, or that one goes.

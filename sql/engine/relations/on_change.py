@@ -9,7 +9,7 @@ from sql.algebra.event import Event
 from sql.codegen.functions import FunctionSet
 from sql.compiler.acting import ActingText, Changed
 from sql.compiler.shared_code import Environment
-from sql.emission import Emission, Row, singles
+from sql.emission import Row, singles
 from sql.engine.relations.triggered import TriggerCode, Triggered
 from sql.plan.logical import ActionPlan, Plan, SplitPlan, TriggerPlan
 from sql.rows import as_dict
@@ -31,30 +31,19 @@ class Insert:
 class EachChanged(Changed):
     """The changes of a relation by several events, as an emission for each of them."""
 
-    def __init__(self, statement: ActingStatement, now_ms: int) -> None:
-        super().__init__(self._failed)
+    def __init__(self, statement: ActingStatement) -> None:
+        super().__init__(statement.fail)
         self.statement = statement
-        self.now_ms = now_ms
-        self.out: list[Emission] = []
 
     def post(self, came: Sequence[Row], before: Sequence[Row]) -> None:
-        self._take_singles()
-        self.out += self.statement.shown(list(came), before, self.now_ms)
+        self.post_singles()
+        self.statement.post(list(came), before)
 
-    def emissions(self) -> list[Emission]:
-        """The emissions of all events, in order."""
-        self._take_singles()
-        return self.out
-
-    def _failed(self, row: object, error: BaseException) -> None:
-        self._take_singles()
-        self.out += self.statement.failed(row, self.statement.functions.failure(error), self.now_ms)
-
-    def _take_singles(self) -> None:
+    def post_singles(self) -> None:
         """The rows that came in the place of others, an emission each."""
         if self.came:
-            self.statement.counts["rows_out"] += len(self.came)
-            self.out.append(singles(self.statement.name, self.now_ms, self.came[:], self.before[:]))
+            made = singles(self.statement.name, self.statement.now_ms, self.came[:], self.before[:])
+            self.statement.out.append(made)
             self.came.clear()
             self.before.clear()
 
@@ -77,20 +66,15 @@ class ActingStatement(Triggered[ActingCode]):
         super().__init__(code, env)
         self.work = code.text.over(env.catalog.relations[code.relation], self._forward)
 
-    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        errors: list[Emission] = []
+    def act(self, rows: Sequence[Any]) -> None:
+        changed = Changed(self.fail)
+        self.work(changed, rows, self.now_ms)
+        self.post(changed.came, changed.before)
 
-        def fail(row: object, error: BaseException) -> None:
-            errors.extend(self.failed(row, self.functions.failure(error), now_ms))
-
-        changed = Changed(fail)
-        self.work(changed, rows, now_ms)
-        return self.shown(changed.came, changed.before, now_ms) + errors
-
-    def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        changed = EachChanged(self, now_ms)
-        self.work(changed, rows, now_ms)
-        return changed.emissions()
+    def act_on_each(self, rows: Sequence[Any]) -> None:
+        changed = EachChanged(self)
+        self.work(changed, rows, self.now_ms)
+        changed.post_singles()
 
     def _forward(self, stream: str, row: Row) -> None:
         self.catalog.loop.forward(stream, [row], self.name)
@@ -111,12 +95,12 @@ class SplitStatement(Triggered[SplitCode]):
     """on … insert into A select … insert into B select …: rows are queued as those of `insert into`.
     The statement posts the events that no branch takes."""
 
-    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        return self.shown([dict(as_dict(row)) for row in rows if not self._taken(row, now_ms)], (), now_ms)
+    def act(self, rows: Sequence[Any]) -> None:
+        self.post([dict(as_dict(row)) for row in rows if not self._is_taken(row)])
 
-    def _taken(self, row: object, now_ms: int) -> bool:
+    def _is_taken(self, row: object) -> bool:
         """Forward the rows of the branches that hold for an event: of all of them, or of the first."""
-        probe, is_taken = Event((row, None, None), now_ms, 0), False
+        probe, is_taken = Event((row, None, None), self.now_ms, 0), False
         for branch in self.code.branches:
             if branch.holds(probe):
                 assert branch.into is not None

@@ -76,27 +76,25 @@ class SelectStatement(Triggered[SelectCode]):
 
     def begin(self, now_ms: int) -> None:
         super().begin(now_ms)
+        self.query.now_ms = now_ms
         self.query.begin(now_ms)
 
     def take(self) -> list[Emission]:
         return [*super().take(), *self.query.take()]
 
-    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        self.query.now_ms = now_ms
-        out: list[Emission] = []
+    def act(self, rows: Sequence[Any]) -> None:
         shown: list[Row] = []
         for row in rows:
-            found, pairs = self._matched(row, now_ms)
-            shown += self.evaluation.rows(pairs, Event((row, None), now_ms, -1))
-            out += self.query.take()
+            found, pairs = self._matched(row)
+            shown += self.evaluation.rows(pairs, Event((row, None), self.now_ms, -1))
             if self.code.delete and found:
-                self.relation.change([], found, now_ms)
-        return self.shown(shown, (), now_ms) + out
+                self.relation.change([], found, self.now_ms)
+        self.post(shown)
 
-    def _matched(self, trigger: object, now_ms: int) -> tuple[list[Event], list[Event]]:
+    def _matched(self, trigger: object) -> tuple[list[Event], list[Event]]:
         """The rows that match, and each beside the trigger."""
-        found = self.find((trigger, None), now_ms)
+        found = self.find((trigger, None), self.now_ms)
         rows = self.evaluation.read(found)
         return found, [
-            Event((trigger, row), now_ms, event.seq) for event, row in zip(found, rows, strict=True)
+            Event((trigger, row), self.now_ms, event.seq) for event, row in zip(found, rows, strict=True)
         ]

@@ -8,7 +8,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.catalog.streams import Variable
 from sql.compiler.shared_code import Environment
-from sql.emission import Emission, Row
+from sql.emission import Row
 from sql.engine.relations.triggered import TriggerCode, Triggered
 from sql.errors import DataError
 from sql.plan.logical import Plan, SetPlan
@@ -31,16 +31,14 @@ class SetCode(TriggerCode):
 class SetStatement(Triggered[SetCode]):
     """Assigns variables, in order: each assignment sees those before it."""
 
-    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        out = []
+    def act(self, rows: Sequence[Any]) -> None:
         for row in rows:
-            event = Event((row, None, None), now_ms, 0)
+            event = Event((row, None, None), self.now_ms, 0)
             for name, value, index in self.code.setters:
                 variable = self.catalog.variables[name]
                 found = _plain(value(event))
                 self.catalog.assign(name, found if index is None else _with(variable, index(event), found))
-            out += self.shown(self.read(now_ms), (), now_ms)
-        return out
+            self.post(self.read(self.now_ms))
 
     def read(self, now_ms: int) -> list[Row]:
         return [{name: self.catalog.variables[name].value for name, _, _ in self.code.setters}]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from sql.algebra.event import Delta, Event
@@ -19,7 +19,6 @@ from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.subqueries import Subqueries
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
-from sql.rows import as_dict
 
 
 class PostingStatement(RunningQuery, Running):
@@ -28,18 +27,10 @@ class PostingStatement(RunningQuery, Running):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         return []
 
-    def shown(self, rows: list[Row], removed: Sequence[Row], now_ms: int) -> list[Emission]:
-        """The statement's post: nothing if nothing changed."""
-        if not rows and not removed:
-            return []
-        self.counts["rows_out"] += len(rows)
-        return [Emission(self.name, now_ms, "rows", rows, removed)]
-
-    def failed(self, row: object, error: BaseException, now_ms: int) -> list[Emission]:
-        """An event, or a row, that a statement could not deal with."""
-        self.counts["errors"] += 1
-        shown = [dict(as_dict(row))] if row is not None and row.__class__ is not tuple else []
-        return [Emission(self.name, now_ms, "error", shown, (), str(error))]
+    def post(self, rows: list[Row], removed: Sequence[Row] = ()) -> None:
+        """Emit what came and what left, if anything did."""
+        if rows or removed:
+            self.out.append(Emission(self.name, self.now_ms, "rows", rows, removed))
 
 
 class TriggerCode(SharedCode):
@@ -80,67 +71,51 @@ class Triggered(PostingStatement, Generic[C]):
         self.seat = Seat(code, env, self.subqueries.answers)
         self.source = code.source
         self.looked: bool | None = None
+        """Whether the event passes the filter, between `arriving` and `push`."""
         self.matches: Matches | None = None
         if code.pattern is not None:
             self.seat.take(env.now_ms)
-            self.matches = Matches(code.pattern, env.now_ms, uses_first=env.partition is not None)
+            uses_first = env.partition is not None
+            self.matches = Matches(code.pattern, env.now_ms, self.report, uses_first=uses_first)
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what its functions read is this instance's."""
         self.now_ms = now_ms
         self.seat.take(now_ms)
 
+    def fail(self, row: object, error: BaseException) -> None:
+        """An event, or a match, that the statement could not deal with."""
+        self.report(row, self.functions.failure(error))
+
+    # --- events ---------------------------------------------------------------------------------------------
+
     def arriving(self, stream: str, row: object, now_ms: int) -> None:
         self.begin(now_ms)
         self.subqueries.push(stream, row, now_ms)
-        self.looked = stream == self.source.stream and self._passes(row, now_ms)
+        self.looked = stream == self.source.stream and self._passes(row)
 
-    def _passes(self, row: object, now_ms: int) -> bool:
-        return self.passes is None or bool(self.passes(Event(row, now_ms, 0)))
+    def _passes(self, row: object) -> bool:
+        try:
+            return self.passes is None or bool(self.passes(Event(row, self.now_ms, 0)))
+        except DATA_ERRORS as error:
+            self.fail(row, error)
+            return False
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        out: list[Emission] = []
         self.begin(now_ms)
-        if (
-            self.passes is None
-            and self.matches is None
-            and self.looked is None
-            and not self.subqueries.queries
-        ):
-            self.counts["events_in"] += len(rows)
-            return self.act_on_each(rows, now_ms)
+        self.counts["events_in"] += len(rows)
+        is_plain = self.passes is None and self.matches is None and not self.subqueries.queries
+        if is_plain and self.looked is None:
+            self.act_on_each(rows)
+            return self.take()
         for row in rows:
-            self.counts["events_in"] += 1
-            try:
-                if self.looked is None:
-                    self.arriving(stream, row, now_ms)
-                passed, self.looked = self.looked, None
-                if passed:
-                    out += self.act([row], now_ms)
-            except DATA_ERRORS as error:
-                self.looked = None
-                out += self.failed(row, self.functions.failure(error), now_ms)
+            if self.looked is None:
+                self.arriving(stream, row, now_ms)
+            passed, self.looked = self.looked, None
+            self._act_on((row,) if passed else (), row)
             if self.matches is not None:
-                out += self._completed(self.matches, stream, row, now_ms)
-        return out + self.take()
-
-    def _completed(self, matches: Matches, stream: str, row: object, now_ms: int) -> list[Emission]:
-        """Act on the matches that an event completes."""
-        try:
-            found = matches.enter(stream, row, now_ms)
-        except DATA_ERRORS as error:
-            return self.failed(row, matches.functions.failure(error), now_ms)
-        return self._acted(matches, found, now_ms)
-
-    def _acted(self, matches: Matches, found: Iterable[Any], now_ms: int) -> list[Emission]:
-        """Act on matches, one after the other; the pattern's evaluation errors follow."""
-        rows = list(found)
-        out: list[Emission] = []
-        try:
-            out = self.act(rows, now_ms) if rows else []
-        except DATA_ERRORS as error:
-            out = self.failed(None, self.functions.failure(error), now_ms)
-        return out + [each for failure in matches.failures() for each in self.failed(None, failure, now_ms)]
+                self._act_on(self.matches.enter(stream, row, now_ms))
+        return self.take()
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         delta = changes.get(self.source.stream)
@@ -148,35 +123,37 @@ class Triggered(PostingStatement, Generic[C]):
             return []
         self.begin(now_ms)
         self.counts["events_in"] += len(delta.inserted)
-        try:
-            rows = [event.row for event in delta.inserted if self._passes(event.row, now_ms)]
-            return self.act(rows, now_ms) if rows else []
-        except DATA_ERRORS as error:
-            return self.failed(None, self.functions.failure(error), now_ms)
+        self._act_on([event.row for event in delta.inserted if self._passes(event.row)])
+        return self.take()
 
     @abstractmethod
-    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+    def act(self, rows: Sequence[Any]) -> None:
         """Act on events, one after the other, and post what came of them together."""
+
+    def act_on_each(self, rows: Sequence[Any]) -> None:
+        """Act on events, and post for each by itself what came of it."""
+        for row in rows:
+            self._act_on((row,), row)
+
+    def _act_on(self, rows: Sequence[Any], event: object = None) -> None:
+        """Act on events or matches, if there are any; `event`: what is reported where that fails."""
+        try:
+            if rows:
+                self.act(rows)
+        except DATA_ERRORS as error:
+            self.fail(event, error)
+
+    # --- time and state -------------------------------------------------------------------------------------
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.subqueries.variable_changed(name, now_ms)
 
-    def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Act on events, and post for each by itself what came of it."""
-        out: list[Emission] = []
-        for row in rows:
-            try:
-                out += self.act((row,), now_ms)
-            except DATA_ERRORS as error:
-                out += self.failed(row, self.functions.failure(error), now_ms)
-        return out
-
     def advance(self, now_ms: int) -> list[Emission]:
         self.begin(now_ms)
         self.subqueries.advance(now_ms)
-        matches = self.matches
-        out = [] if matches is None else self._acted(matches, matches.advance(now_ms), now_ms)
-        return out + self.take()
+        if self.matches is not None:
+            self._act_on(self.matches.advance(now_ms))
+        return self.take()
 
     def next_deadline(self) -> int | None:
         pattern = None if self.matches is None else self.matches.next_deadline()

@@ -37,14 +37,15 @@ class UpdateStreamStatement(PostingStatement):
         """The event as it is from now on; None if it is dropped. One that cannot be changed is an error, and
         goes on as it came."""
         self.counts["events_in"] += 1
-        self.code.context.now_ms = now_ms
+        self.now_ms = self.code.context.now_ms = now_ms
         try:
             changed = self._changed(Event(row, now_ms, 0))
         except DATA_ERRORS as error:
-            out += self.failed(row, self.code.functions.failure(error), now_ms)
-            return row
+            self.report(row, self.code.functions.failure(error))
+            changed = row
         if changed is not None and changed is not row:
-            out += self.shown([changed], [row], now_ms)
+            self.post([changed], [row])
+        out += self.take()
         return changed
 
     def _changed(self, event: Event) -> dict[str, Any] | None:

@@ -15,7 +15,6 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.pattern_code import PatternCode
 from sql.emission import Emission
 from sql.engine.statement.statement_core import StatementCore
-from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.rows import MakeRow
 
@@ -24,13 +23,17 @@ class Matches:
     """The pattern of one source, started at `now_ms`.
     The statement begins its work before the pattern does."""
 
-    def __init__(self, code: PatternCode, now_ms: int, *, uses_first: bool) -> None:
-        """`uses_first`: matches that are true at the start are used, as in a context partition."""
+    def __init__(
+        self, code: PatternCode, now_ms: int, report: Callable[[Any, object], None], *, uses_first: bool
+    ) -> None:
+        """`report` takes the events that cannot be evaluated, and the reasons.
+        `uses_first`: matches that are true at the start are used, as in a context partition."""
         self.plan = code.plan
         self.streams = code.streams
         self.is_by_name = code.source.matches_by_name
         self.functions = code.functions
-        self.pattern = code.pattern()
+        self.report = report
+        self.pattern = code.pattern(self._fail)
         first = self.pattern.start(now_ms)
         self.first = first if uses_first else []
         """Matches that are true at once in a partition; they are processed when time next moves."""
@@ -51,11 +54,17 @@ class Matches:
 
         pattern.passes = passes
 
-    def enter(self, stream: str, row: object, now_ms: int) -> Iterable[Any]:
-        """The rows of the matches that an event completes; a data error has changed nothing."""
-        return self._rows(self.pattern.enter(stream, row, now_ms)) if stream in self.streams else ()
+    def enter(self, stream: str, row: object, now_ms: int) -> Sequence[Any]:
+        """The rows of the matches that an event completes. One that cannot be evaluated changes nothing."""
+        if stream not in self.streams:
+            return ()
+        return [row for rows in self.each(stream, (row,), now_ms) for row in rows]
 
-    def advance(self, now_ms: int) -> Iterable[Any]:
+    def each(self, stream: str, rows: Sequence[Any], now_ms: int) -> Iterable[Sequence[Any]]:
+        """For each event that completes matches their rows."""
+        return map(self._rows, self.pattern.lot(stream, rows, now_ms))
+
+    def advance(self, now_ms: int) -> Sequence[Any]:
         """The rows of the matches that time completes."""
         first, self.first = self.first, []
         return self._rows([*first, *self.pattern.advance(now_ms)])
@@ -63,17 +72,11 @@ class Matches:
     def next_deadline(self) -> int | None:
         return self.began_ms if self.first else self.pattern.deadline()
 
-    def _rows(self, matches: list[tuple[Any, ...]]) -> Iterable[Any]:
+    def _rows(self, matches: list[tuple[Any, ...]]) -> Sequence[Any]:
         return [self.plan.by_name(match) for match in matches] if self.is_by_name else matches
 
-    @property
-    def has_failed(self) -> bool:
-        """True if something could not be evaluated since `failures` was called."""
-        return self.pattern.has_failed
-
-    def failures(self) -> list[DataError]:
-        """The evaluation errors since the last call, with their places in the text."""
-        return [self.functions.failure(error) for error in self.pattern.failures()]
+    def _fail(self, row: object, error: BaseException) -> None:
+        self.report(row, self.functions.failure(error))
 
     def counters(self) -> dict[str, int]:
         return self.pattern.counters()
@@ -116,12 +119,5 @@ def show_matches(
     matches: Matches, stream: str, statement: StatementCore, rows: Sequence[Any], now_ms: int
 ) -> None:
     """The loop of a statement whose rows are the matches of a pattern, for the events of one stream."""
-
-    def fail(row: object, error: BaseException) -> None:
-        statement.report(row, matches.functions.failure(error))
-
-    for found in matches.pattern.lot(stream, rows, now_ms, fail):
+    for found in matches.each(stream, rows, now_ms):
         show_each(statement, found, now_ms)
-    if matches.has_failed:
-        for why in matches.failures():
-            statement.report(None, why)

@@ -47,7 +47,7 @@ class Sources:
         unidirectional stream finds."""
         uses_first = statement.env.partition is not None
         self.matches = {
-            index: Matches(code, statement.start_ms, uses_first=uses_first)
+            index: Matches(code, statement.start_ms, statement.report, uses_first=uses_first)
             for index, code in program.patterns.items()
         }
         """The patterns among the sources, by their place."""
@@ -91,10 +91,7 @@ class Sources:
             deltas = self._admitted(index, event, now_ms)
             if deltas:
                 posts[index] = deltas
-        found = {
-            index: _completed(self.statement, matches, stream, row, now_ms)
-            for index, matches in self.matches.items()
-        }
+        found = {index: each.enter(stream, row, now_ms) for index, each in self.matches.items()}
         yield from self._with_matches(posts, found, now_ms)
 
     def _admitted(self, index: int, event: Event, now_ms: int) -> list[Delta]:
@@ -138,8 +135,6 @@ class Sources:
                 event = self.statement.arrival(index, row, now_ms)
                 if event is not None:
                     yield self._admitted(index, event, now_ms)
-        for failure in matches.failures():
-            self.statement.report(None, failure)
 
     # --- relations ------------------------------------------------------------------------------------------
 
@@ -290,17 +285,6 @@ class Sources:
             pattern.restore(part, make_row)
         for found, part in zip(self.recognized.values(), snapshot["recognized"], strict=True):
             found.recognizer.restore(part, make_row)
-
-
-def _completed(
-    statement: StatementCore, matches: Matches, stream: str, row: object, now_ms: int
-) -> Iterable[Any]:
-    """The matches that an event completes."""
-    try:
-        return matches.enter(stream, row, now_ms)
-    except DATA_ERRORS as error:
-        statement.report(row, matches.functions.failure(error))
-        return ()
 
 
 def _joined_changes(
