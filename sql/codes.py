@@ -127,7 +127,9 @@ CODES: dict[str, CodeText] = {
         "prev() without data window, or an analytic function in the wrong place",
         "add a window, for example E#length(2)",
     ),
-    "B325": CodeText("an analytic function in a join", "compute it in a separate rule and join that"),
+    "B325": CodeText(
+        "an analytic function, prev or prior in a join", "compute it in a separate rule and join that"
+    ),
     "B330": CodeText("an aggregate in the wrong place", "move the condition to HAVING"),
     "B331": CodeText("a star in an aggregate that needs a column", "name the column"),
     "B332": CodeText("an aggregate parameter that must be a constant", "write an expression without columns"),

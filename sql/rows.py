@@ -90,6 +90,18 @@ def columns_of(*rows: Any) -> dict[str, Any] | None:
     return found if any(row is not None for row in rows) else None
 
 
+def match_of(tags: Iterable[str], rows: Iterable[Any]) -> dict[str, Any]:
+    """The match of a pattern as a value: the event of each tag under its name, a list for a repeated tag.
+
+    >>> match_of(("a", "b", "c"), ({"n": 1, "$meta": {}}, [{"n": 2}], None))
+    {'a': {'n': 1}, 'b': [{'n': 2}], 'c': None}
+    """
+    return {
+        tag: [columns_of(item) for item in row] if isinstance(row, list) else columns_of(row)
+        for tag, row in zip(tags, rows, strict=True)
+    }
+
+
 ROW_KIND = "rowkind"
 """The metadata of a row that says what becomes of the row of its key."""
 

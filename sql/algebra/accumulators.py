@@ -11,7 +11,7 @@ from sql.aggregates.wrap import Around, distinct
 from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
-from sql.rows import columns_of
+from sql.rows import columns_of, match_of
 from sql.types import Saved
 
 SKIP = object()
@@ -26,7 +26,7 @@ def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]
 
     def make() -> Accumulator:
         inner = plain(removal, *constants)
-        inner = AsRows(inner) if definition.needs_event else inner
+        inner = AsRows(inner, call.shows) if definition.needs_event else inner
         return Ever(inner) if definition.ever else inner
 
     return make
@@ -49,18 +49,29 @@ def argument_of(call: AggregateCall, functions: FunctionSet) -> EventFunction:
     return lambda event: argument(event) if passes(event) else SKIP
 
 
-def _as_value(row: object) -> Any:
-    return columns_of(*row) if isinstance(row, tuple) else columns_of(row)
-
-
 class AsRows(Around):
-    """Shows the rows of the events that minby, maxby, sorted and their like result in."""
+    """Shows the rows of the events that minby, maxby, sorted and their like result in; `shows`: as in the
+    call."""
+
+    __slots__ = ("shows",)
+
+    def __init__(self, inner: Accumulator, shows: int | tuple[str, ...] | None) -> None:
+        super().__init__(inner)
+        self.shows = shows
 
     def result(self) -> Any:
         found = self.inner.result()
         if isinstance(found, list):
-            return [_as_value(event.row) for event in found]
-        return None if found is None else _as_value(found.row)
+            return [self._value(event.row) for event in found]
+        return None if found is None else self._value(found.row)
+
+    def _value(self, row: object) -> Any:
+        shows = self.shows
+        if not isinstance(row, tuple):
+            return columns_of(row)
+        if shows is None:
+            return columns_of(*row)
+        return columns_of(row[shows]) if isinstance(shows, int) else match_of(shows, row)
 
 
 class Ever(Around):

@@ -55,10 +55,13 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
         _check_lots(problems, plan, select.span)
     if plan.mode == "sample":
         _check_sampled_having(problems, select, plan)
-    if plan.analytics and plan.joins:
-        message = "analytic functions read one stream and cannot stand in a join"
-        hint = "compute them in a rule of their own, and join its stream"
-        problems.error("B325", message, plan.analytics[0].span, hint)
+    calls = [(call.name, call.span) for call in plan.analytics] + [
+        (call.name, call.span) for call in plan.prevs
+    ]
+    if calls and plan.joins:
+        name, span = calls[0]
+        message = f"{name}() reads the events of one stream and cannot stand in a join"
+        problems.error("B325", message, span, "compute it in a rule of its own, and join its stream")
     _check_prevs(problems, plan)
     if plan.mode == "delta":
         _check_kept_events(problems, select, plan, is_epl=is_epl)

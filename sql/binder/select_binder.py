@@ -190,9 +190,9 @@ class SelectBinder:
 
     def _with_fixed_keys(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
         """Beside aggregates a key of the context is a property of the partition, no column of some event;
-        unless it is a key of grouping sets."""
+        unless it is a key of grouping sets, or of a pattern, whose tags may be NULL."""
         context, is_bare = self.site.context, self.binder.aggregates and not self.binder.grouping.sets
-        if context is None or self.kind.mode != "delta" or not is_bare:
+        if context is None or self.kind.mode != "delta" or not is_bare or self.sources.matches_alone:
             return items
         streams = [stream.name for stream in self.sources.streams]
         return tuple(replace(item, value=keys_fixed(item.value, context, streams)) for item in items)

@@ -6,8 +6,9 @@ from sql import functions
 from sql import syntax as ast
 from sql.binder.binding import Binding
 from sql.binder.place import Place
+from sql.binder.scope import Scope
 from sql.plan.bound import Apply, Bound, Const
-from sql.rows import columns_of, whole_row
+from sql.rows import columns_of, match_of, whole_row
 from sql.types import Type
 
 WHOLE_ROW = functions.Function(
@@ -29,11 +30,31 @@ ROW_VALUE = functions.Function(
 )
 
 
+MATCH_VALUE = functions.Function(
+    "match_value",
+    lambda *parts: match_of(parts[::2], parts[1::2]),
+    "internal",
+    "The match of a pattern as a value.",
+    (functions.Parameter("parts", variadic=True, optional=True),),
+    nulls="pass",
+)
+
+
+def tags_of(scope: Scope) -> tuple[str, ...] | None:
+    """The tags of the pattern whose matches alone a statement reads; None where it reads something else."""
+    own = scope.sources[: scope.own]
+    return tuple(source.alias for source in own) if all(source.tag is not None for source in own) else None
+
+
 def row_value(binder: Binding, star: ast.Star, place: Place) -> Bound:
-    """The event as an object, or the joined row of eKuiper's rules; REPLACE wins where EXCEPT
-    names the same column."""
+    """The event as an object, the match of a pattern, or the joined row of eKuiper's rules; REPLACE wins
+    where EXCEPT names the same column."""
+    tags = tags_of(binder.scope) if star.table is None else None
     reads = tuple(binder.scope.read_all(index, star.span) for index in _chosen(binder, star))
     row: Bound = Apply(ROW_VALUE, reads, type=Type.OBJECT, span=star.span)
+    if tags is not None:
+        parts = [part for tag, read in zip(tags, reads, strict=True) for part in (_text(tag, star), read)]
+        row = Apply(MATCH_VALUE, tuple(parts), type=Type.OBJECT, span=star.span)
     check_excluded(binder, star)
     if star.excluded:
         row = _applied("erase", row, *(_text(name, star) for name in star.excluded))
@@ -52,7 +73,14 @@ def every_column(binder: Binding, star: ast.Star) -> list[Bound]:
         binder.problems.error(
             "B331", "REPLACE has no meaning here: columns are compared, not shown", star.span
         )
-    (index, *_) = _chosen(binder, star)
+    found = [column for index in _chosen(binder, star) for column in _columns_of(binder, star, index)]
+    if not found:
+        binder.problems.error("B331", "* stands for no column: the pattern has no tags", star.span)
+    return found
+
+
+def _columns_of(binder: Binding, star: ast.Star, index: int) -> list[Bound]:
+    """The columns of one source as arguments."""
     columns = binder.scope.sources[index].columns
     if columns is not None:
         names = [name for name in columns if not name.startswith("$") and name not in star.excluded]
@@ -75,7 +103,11 @@ def _chosen(binder: Binding, star: ast.Star) -> list[int]:
     """The sources that a star stands for."""
     scope = binder.scope
     if star.table is None:
-        return list(range(1 if binder.kind.epl else max(1, len(scope.sources))))
+        if binder.kind.epl and scope.own > 1 and tags_of(scope) is None:
+            names = " or ".join(f"{source.alias}.*" for source in scope.sources[: scope.own])
+            message = "* is the event of one source, and the statement joins several"
+            binder.problems.error("B331", message, star.span, f"write {names}")
+        return list(range(scope.own))
     index = scope.source_named(star.table)
     if index is None:
         scope.unknown_source(star.table, star.span)

@@ -134,6 +134,9 @@ class AggregateCall(Record):
     distinct: bool = False
     filter: Bound | None = None
     group_by: tuple[Bound, ...] | None = None
+    shows: int | tuple[str, ...] | None = None
+    """What an aggregate whose result is events shows of rows of several sources: the event of one of them,
+    the match with these tags, or (None) the columns of all."""
     span: Span = NOWHERE
 
     @property

@@ -14,7 +14,7 @@ from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.functions.definition import Parameter
-from sql.plan.bound import AggregateCall, Bound, Op, Slot
+from sql.plan.bound import AggregateCall, Bound, Op, Read, Slot
 from sql.record import replace
 
 
@@ -45,8 +45,7 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         return UNKNOWN
     values, constants = _split_arguments(binder, node, definition, inner)
     _check_aggregate_types(binder, node, definition, values)
-    if definition.needs_event:
-        binder.scope.read_all(0, node.span)  # its result is whole events
+    shows = _shown_events(binder, node, values) if definition.needs_event else None
     call = AggregateCall(
         definition,
         values,
@@ -54,10 +53,31 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         node.distinct,
         binder.condition(node.filter, replace(inner, name="FILTER")),
         None if node.group_by is None else tuple(binder.bind(part, inner) for part in node.group_by),
+        shows,
         span=node.span,
     )
     result = definition.result_type([value.type for value in values])
     return Slot("aggregate", remember(binder.aggregates, call), type=result, span=node.span)
+
+
+def _shown_events(binder: Binding, node: ast.Call, values: tuple[Bound, ...]) -> int | tuple[str, ...] | None:
+    """Read what an aggregate whose result is events shows: `AggregateCall.shows`."""
+    scope = binder.scope
+    own = range(scope.own)
+    tags = stars.tags_of(scope)
+    if tags is not None or not binder.kind.epl:
+        for place in own:
+            scope.read_all(place, node.span)
+        return tags
+    read = {part.source for value in values for part in value.walk() if isinstance(part, Read)}
+    chosen = own if len(own) == 1 else read.intersection(own)
+    if len(chosen) == 1:
+        (place,) = chosen
+        scope.read_all(place, node.span)
+        return place if len(own) > 1 else None
+    message = f"{node.name}() shows events of one source; its keys read columns of {len(chosen) or 'none'}"
+    binder.problems.error("B331", message, node.span, "write keys of the source whose events you want")
+    return None
 
 
 def _split_arguments(

@@ -9,7 +9,7 @@ from sql.binder.binding import Binding
 from sql.binder.calls.call_arguments import argument_place, check_arity, count_of, remember
 from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
-from sql.plan.bound import AnalyticCall, Bound, Const, PrevCall, Read, Slot
+from sql.plan.bound import AnalyticCall, Bound, Const, PrevCall, Slot
 from sql.record import replace
 from sql.types import Type
 
@@ -35,8 +35,10 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
         return UNKNOWN
     inner = replace(place, prevs=False, aggregates=False)
     value: Bound | None
-    if isinstance(node.args[-1], ast.Star):
-        value = binder.scope.read_all(0, node.args[-1].span)
+    last = node.args[-1]
+    if isinstance(last, ast.Star):
+        is_whole = stars.tags_of(binder.scope) is None and not (last.excluded or last.replaced)
+        value = binder.scope.read_all(0, last.span) if is_whole else stars.row_value(binder, last, inner)
     else:
         value = binder.bind(node.args[-1], inner)
     default = 0 if node.name == "prevtail" else 1
@@ -49,10 +51,7 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
     if index is None:
         binder.problems.error("B323", "prior() needs a constant number of events", node.args[0].span)
         return UNKNOWN
-    source = next((part.source for part in value.walk() if isinstance(part, Read)), 0)
-    if binder.scope.sources and binder.scope.sources[source].tag is not None:
-        source = 0  # the matches of a pattern are one relation, whichever tag is read
-    call = PrevCall(node.name, source, index, value, span=node.span)
+    call = PrevCall(node.name, 0, index, value, span=node.span)
     result = (
         Type.INTEGER if node.name == "prevcount" else Type.ARRAY if node.name == "prevwindow" else value.type
     )
@@ -87,6 +86,8 @@ def bind_analytic(binder: Binding, node: ast.Call, place: Place) -> Bound:
             "B316", f"ORDER BY has no effect on {node.name}(): events come in their order", order.span
         )
     args = tuple(_analytic_arguments(binder, node, inner))
+    if len(args) < least:
+        return UNKNOWN
     call = AnalyticCall(
         node.name,
         args,

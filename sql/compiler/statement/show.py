@@ -49,8 +49,7 @@ class Show:
         """`show`: one row of an event and its group; errors of old rows were reported when they were new."""
         plan = self.plan
         with source.block("def show(q, x, g, rows, is_new):"):
-            source.line("e = x.row")
-            loop = self.make_loop(source, slots)
+            loop = self._begin_row(source, slots)
             with source.block("try:"):
                 if reads_beside:
                     source.line("b = q.earlier.beside(x, is_new)")
@@ -63,6 +62,18 @@ class Show:
             with source.block("except DATA_ERRORS as error:"), source.block("if is_new:"):
                 source.line("q.fail(e, error)")
         source.line("")
+
+    def _begin_row(self, source: SourceWriter, slots: dict[object, Code]) -> LoopWriter:
+        """The row `e` of the event. No event may have caused a row of aggregates alone, that of an empty
+        window for example: the columns that its ORDER BY reads are NULL then."""
+        if self.kind != "aggregate":
+            source.line("e = x.row")
+            return self.make_loop(source, slots)
+        if self.plan.reads_tuples:
+            source.line(f"e = x.row or {(None,) * len(self.plan.sources)}")
+            return self.make_loop(source, slots)
+        source.line("e = x.row")
+        return self.make_loop(source, slots, rows={0: "e"}, nullable=(0,))
 
     def _write_appended(self, loop: LoopWriter) -> None:
         plan = self.plan
