@@ -6,11 +6,11 @@ Everything but the windows follows from the query (`cloud_sync.binding`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator
 
 from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
 from cloud_sync.schemas import Check, Schema, SchemaFile, schema_file
@@ -206,42 +206,40 @@ class CloudSettings(SinkSettings):
             raise ValueError("must be a time zone such as UTC or Europe/Berlin") from None
         return zone
 
-    @model_validator(mode="after")
-    def _merge_is_consistent(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """Keys and merges fit together."""
+        yield from super().faults()
         keys, merge = self.keys or [], self.merge or {}
         if both := set(keys) & set(merge):
-            raise ValueError(f"columns in both 'keys' and 'merge': {', '.join(sorted(both))}")
+            yield f"'merge' names columns that 'keys' has too: {', '.join(sorted(both))}"
         if len(set(keys)) < len(keys):
-            raise ValueError("'keys' names a column twice")
+            yield "'keys' names a column twice"
         if self.merge is not None and (unknown := set(self.types) - set(merge)):
-            raise ValueError(f"'types' names columns that 'merge' does not: {', '.join(sorted(unknown))}")
+            yield f"'types' names columns that 'merge' does not: {', '.join(sorted(unknown))}"
         if wrong := [
             name for name, kind in self.types.items() if kind == "float" and merge.get(name) == "count"
         ]:
-            raise ValueError(
-                f"counts are whole numbers; remove 'types' of {', '.join(wrong)} or merge by sum"
-            )
+            yield f"'types' of {', '.join(wrong)}: counts are whole numbers; remove it, or merge by sum"
         texts = [name for name, kind in self.types.items() if kind == "text" and name in merge]
         if wrong := [name for name in texts if not isinstance(merge[name], Timed)]:
-            raise ValueError(f"text does not merge but as first or last: {', '.join(wrong)}")
-        self._check_hidden()
+            yield f"'merge' of {', '.join(wrong)}: text does not merge but as first or last"
+        yield from self._faults_of_hidden()
         for name, how in merge.items():
             wanted = "theta" if isinstance(how, Sketched) and how.kind == "distinct" else "kll"
             if isinstance(how, Sketched) and merge.get(how.sketch) != wanted:
-                raise ValueError(f"'merge' of {name} needs {how.sketch}: {wanted} beside it")
+                yield f"'merge' of {name} needs {how.sketch}: {wanted} beside it"
         for finer, coarser in zip(self.window, self.window[1:], strict=False):
             if not coarser.is_coarser_than(finer, self.zone):
-                raise ValueError(f"'window': {coarser.label} is not made of whole windows of {finer.label}")
-        return self
+                yield f"'window': {coarser.label} is not made of whole windows of {finer.label}"
 
-    def _check_hidden(self) -> None:
-        """Refuse to send secret columns, and to hash with a key that can be guessed. Raises ValueError."""
+    def _faults_of_hidden(self) -> Iterator[str]:
+        """Secret columns are not sent, and hashes have a key that cannot be guessed."""
         if sent := set(self.secret) & {*(self.keys or ()), *(self.merge or {}), *self.hashed}:
-            raise ValueError(f"'secret' names columns that are sent: {', '.join(sorted(sent))}")
+            yield f"'secret' names columns that are sent: {', '.join(sorted(sent))}"
         if self.keys is not None and (unknown := set(self.hashed) - set(self.keys)):
-            raise ValueError(f"'hashed' names columns that are no keys: {', '.join(sorted(unknown))}")
+            yield f"'hashed' names columns that are no keys: {', '.join(sorted(unknown))}"
         if self.hashed and (self.hash_key is None or len(self.hash_key.reveal()) < HASH_KEY_CHARS_MIN):
-            raise ValueError(
+            yield (
                 f"'hashed' needs a 'hashKey' of at least {HASH_KEY_CHARS_MIN} characters, such as "
                 "${file:hash-key}: plain hashes of short names can be guessed"
             )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic_core import InitErrorDetails
 
 
 class Model(BaseModel):
@@ -24,6 +25,30 @@ class Model(BaseModel):
 
     without_effect: ClassVar[Mapping[str, str]] = {}
     """Keys of eKuiper that are accepted and have no effect, each with the reason, which a note reports."""
+
+    def faults(self) -> Iterator[str]:
+        """Why the values do not fit together, a sentence each. It is about the key that it begins with, if
+        that is quoted."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if faults := list(self.faults()):
+            raise refused(faults)
+        return self
+
+
+def refused(reasons: Iterable[str], others: ValidationError | None = None) -> ValidationError:
+    """The error that reports these reasons about a whole model, and other errors with them."""
+    lines = [
+        InitErrorDetails(type=error["type"], loc=error["loc"], input=error["input"], ctx=error.get("ctx", {}))
+        for error in (others.errors(include_url=False) if others else ())
+    ]
+    lines += [
+        InitErrorDetails(type="value_error", input=None, ctx={"error": ValueError(reason)})
+        for reason in reasons
+    ]
+    return ValidationError.from_exception_data("settings", lines)
 
 
 def yaml_keys(model: type[BaseModel]) -> dict[str, Any]:

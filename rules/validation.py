@@ -135,8 +135,10 @@ class _Translation:
                 continue  # a union: the intended member has an error further inside
             if wanted:
                 self._wrong_type(inner, [*_choices(group), *wanted], group[0])
-            else:
-                self._report(inner, group[0])
+                continue
+            reasons = [error for error in group if error["type"] == "value_error"]
+            for error in reasons or group[:1]:
+                self._report(inner, error)
 
     def _inner_path(self, error: ErrorDetails) -> Path:
         """The error's location without the names of union members, which are not in the file."""
@@ -209,14 +211,18 @@ class _Translation:
         where = (*self.path, *inner)
         message = str(error.get("ctx", {}).get("error", error["msg"]))
         quoted = re.match(r"'([^']+)'", message)
-        value = error["input"]
-        if quoted and isinstance(value, dict) and quoted[1] in value:
-            span = self.document.key_span((*where, quoted[1]))
-        else:
-            span = self._span_of(where)
+        key = None if quoted is None else _as_written(self._at(inner), quoted[1])
+        span = self._span_of(where) if key is None else self.document.key_span((*where, key))
         if message.startswith("must"):
             message = f"{_name(where)} {message}"
         self.report.error("R104", self._clean(message), span)
+
+    def _at(self, inner: Path) -> object:
+        """The data at a path."""
+        found: Any = self.data
+        for part in inner:
+            found = found[part]
+        return found
 
     def _span_of(self, where: Path) -> Span:
         place = self.document.place(where)

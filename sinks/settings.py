@@ -7,7 +7,7 @@ that have none on its sink, and the error for an eKuiper property that penstock 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import parse_qsl
@@ -15,14 +15,16 @@ from urllib.parse import parse_qsl
 from pydantic import (
     BeforeValidator,
     Field,
+    ModelWrapValidatorHandler,
     PlainValidator,
+    ValidationError,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from rules.base import Model, yaml_keys
-from rules.durations import DurationMs
+from rules.base import Model, refused, yaml_keys
+from rules.durations import DurationMs, format_duration
 from rules.protobuf import message_type
 from rules.secrets import Secret, secrets_in
 from rules.validation import describe
@@ -33,6 +35,16 @@ def reveal(text: object) -> str:
     """The characters of a setting that may be a secret. Use the result at once and never log it."""
     return text.reveal() if isinstance(text, Secret) else str(text)
 
+
+def fault_of(check: Callable[[str], object], text: str, key: str = "") -> Iterator[str]:
+    """Why a check refuses a text, with the key that it is about."""
+    try:
+        check(text)
+    except ValueError as failure:
+        yield f"'{key}': {failure}" if key else str(failure)
+
+
+_OF_DELIMITED = ("delimiter", "has_header")
 
 _IN_QUERY = ("host", "hostaddr", "server")
 """The parameters that name hosts in the query of a database's URL."""
@@ -241,35 +253,51 @@ class SinkSettings(Model):
         if self.address is not None and (value := dict(self)[self.address]) is not None:
             yield from (((self.address,), each) for each in server_addresses(reveal(value)))
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _names_in_any_case(cls, data: object) -> Any:
-        """Accept names in any case, as eKuiper does: `clientId` and `clientid` are the same."""
+    def _names_in_any_case(cls, data: object, validated: ModelWrapValidatorHandler[Self]) -> Self:
+        """Accept names in any case, as eKuiper does: `clientId` and `clientid` are the same. Report what this
+        sink cannot honour together with all other errors."""
         if not isinstance(data, dict):
-            return data
+            return validated(data)
         names = (*yaml_keys(cls), *cls.unsupported, *cls.without_effect, *_REPLACED)
         known = {name.lower(): name for name in names}
         known |= {other.lower(): name for other, name in cls.synonyms.items()}
         found: dict[Any, Any] = {}
+        reasons: list[str] = []
         for key, value in data.items():
             name = known.get(key.lower(), key) if isinstance(key, str) else key
             if name in found:
-                raise ValueError(f"{key!r} is the same property as another one; remove it")
-            found[name] = value
-        return cls._without_what_has_no_effect(found)
+                reasons.append(f"{key!r} is the same property as another one; remove it")
+            found.setdefault(name, value)
+        chosen = cls._without_what_has_no_effect(cls._in_own_terms(found), reasons)
+        try:
+            settings = validated(chosen)
+        except ValidationError as error:
+            raise (refused(reasons, error) if reasons else error) from None
+        if reasons:
+            raise refused(reasons)
+        return settings
 
     @classmethod
-    def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
-        """Refuse what this sink cannot honour, and leave out what changes nothing."""
-        data = {
-            key: value for key, value in data.items() if value not in ("", []) or key not in EMPTY_IS_ABSENT
-        }
-        for key in data:
+    def _in_own_terms(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+        """The settings with those of eKuiper's that are written in another way here."""
+        return data
+
+    @classmethod
+    def _without_what_has_no_effect(cls, data: dict[Any, Any], reasons: list[str]) -> dict[Any, Any]:
+        """Leave out what changes nothing, and what this sink cannot honour, with the reason."""
+        found = {}
+        for key, value in data.items():
+            if key in EMPTY_IS_ABSENT and value in ("", []):
+                continue
             if key in cls.unsupported:
-                raise ValueError(f"{key!r} has no effect on this sink; remove it")
-            if key in _REPLACED:
-                raise ValueError(f"{key!r} is not supported; {_REPLACED[key]}")
-        return {key: value for key, value in data.items() if key not in cls.without_effect}
+                reasons.append(f"{key!r} has no effect on this sink; remove it")
+            elif key in _REPLACED:
+                reasons.append(f"{key!r} is not supported; {_REPLACED[key]}")
+            elif key not in cls.without_effect:
+                found[key] = value
+        return found
 
     @field_validator("compression")
     @classmethod
@@ -290,41 +318,39 @@ class SinkSettings(Model):
             Template(text)
         return text
 
-    @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """Why the properties of all sinks do not fit together."""
+        yield from super().faults()
         given = self.model_fields_set
+        names = {name: field.alias for name, field in type(self).model_fields.items()}
         if self.format == "protobuf":
-            self._check_schema()
+            yield from self._faults_of_schema()
         elif self.schema_id:
-            raise ValueError("'schemaId' needs 'format: protobuf'")
-        if self.format != "delimited" and given & {"delimiter", "has_header"}:
-            raise ValueError("'delimiter' and 'hasHeader' need 'format: delimited'")
+            yield "'schemaId' needs 'format: protobuf'"
+        if self.format != "delimited":
+            yield from (f"'{names[key]}' needs 'format: delimited'" for key in _OF_DELIMITED if key in given)
         if self.format == "delimited" and self.data_template and not (self.fields or self.data_field):
-            raise ValueError("'dataTemplate' makes the message itself; remove 'format: delimited'")
+            yield "'dataTemplate' makes the message itself; remove 'format: delimited'"
         if self.fields and (both := set(self.fields) & set(self.exclude_fields)):
-            raise ValueError(f"columns in both 'fields' and 'excludeFields': {', '.join(sorted(both))}")
-        names = {name: field.alias for name, field in type(self).model_fields.items() if field.alias in CACHE}
-        if "enable_cache" not in given and (alone := sorted(str(names[key]) for key in given & names.keys())):
-            raise ValueError(f"'{alone[0]}' needs 'enableCache: true'")
+            yield f"'excludeFields' names columns that 'fields' has too: {', '.join(sorted(both))}"
+        if "enable_cache" not in given:
+            alone = sorted(str(names[key]) for key in given if names[key] in CACHE)
+            yield from (f"'{key}' needs 'enableCache: true'" for key in alone)
         if self.retry_max_interval < self.retry_interval:
-            raise ValueError(
-                f"'retryMaxInterval' ({self.retry_max_interval}) is below 'retryInterval' "
-                f"({self.retry_interval})"
-            )
-        return self
+            longest, first = map(format_duration, (self.retry_max_interval, self.retry_interval))
+            yield f"'retryMaxInterval' ({longest}) is below 'retryInterval' ({first})"
 
-    def _check_schema(self) -> None:
+    def _faults_of_schema(self) -> Iterator[str]:
         if self.schema_id is None:
-            raise ValueError("'format: protobuf' needs 'schemaId'")
-        message_type(self.schema_id)
+            yield "'format: protobuf' needs 'schemaId'"
+        else:
+            yield from fault_of(message_type, self.schema_id)
         if not self.send_single or self.batch_size > 1 or self.data_template:
-            raise ValueError(
+            yield (
                 "'format: protobuf' encodes single rows: add 'sendSingle: true', no batchSize or dataTemplate"
             )
         if self.appends:
-            raise ValueError(
-                "'format: protobuf' has no separators; use a sink that sends messages one by one"
-            )
+            yield "'format: protobuf' has no separators; use a sink that sends messages one by one"
 
     @property
     def row_fields(self) -> list[str] | None:

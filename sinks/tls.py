@@ -6,10 +6,11 @@ import base64
 import errno
 import ssl
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rules.base import Model
 from sinks.base import Fatal, in_words
@@ -110,16 +111,16 @@ class TlsSettings(Model):
         "tls1.2", description="the oldest version of TLS that is spoken"
     )
 
-    @model_validator(mode="after")
-    def _each_is_given_once(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """Each file is given once."""
+        yield from super().faults()
         for file, raw, name in (
             (self.certification_path, self.certification_raw, "certification"),
             (self.private_key_path, self.private_key_raw, "privateKey"),
             (self.root_ca_path, self.root_ca_raw, "rootCa"),
         ):
             if file and raw:
-                raise ValueError(f"the {name} is given as a path and raw; remove one")
-        return self
+                yield f"the {name} is given as a path and raw; remove one"
 
     def unusable(self) -> tuple[str, str] | None:
         """The YAML key of a file that cannot be used now, and why; None if all can."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
+from rules.validation import describe
 from sinks.base import Clock, Message, Reject, Retry, SinkContext, register_sink
 from sinks.below import check_relative, open_append, open_folder
 from sinks.durable import append_durably
@@ -75,19 +76,20 @@ class FileSettings(SinkSettings):
         check_relative(reveal(path))
         return path
 
-    @model_validator(mode="after")
-    def _compression_can_be_appended(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """Files are appended to."""
+        yield from super().faults()
         if self.compression in ("zlib", "flate"):
-            raise ValueError(f"a file cannot be appended to in {self.compression}; use 'compression: gzip'")
-        return self
+            yield f"'compression' must be gzip or zstd: a file cannot be appended to in {self.compression}"
 
     @classmethod
-    def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+    def _without_what_has_no_effect(cls, data: dict[Any, Any], reasons: list[str]) -> dict[Any, Any]:
         """Replace eKuiper's `fileType` by the format of its lines."""
         kind = data.pop("fileType", None)
         if kind is not None and kind not in _FILE_TYPES:
-            raise ValueError(f"'fileType' is {', '.join(_FILE_TYPES)}, not {kind!r}")
-        return super()._without_what_has_no_effect({**_FILE_TYPES.get(kind, {}), **data})
+            reasons.append(f"'fileType' must be {' or '.join(_FILE_TYPES)}, not {describe(kind)}")
+            kind = None
+        return super()._without_what_has_no_effect({**_FILE_TYPES.get(kind, {}), **data}, reasons)
 
 
 @dataclass(slots=True)

@@ -6,17 +6,17 @@ import base64
 import http.client
 import ssl
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlencode, urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, SinkFailure, failure_at, register_sink
 from sinks.line_protocol import line
 from sinks.oauth import template_of
-from sinks.settings import SinkSettings, Text, Texts, reveal
+from sinks.settings import SinkSettings, Text, Texts, fault_of, reveal
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 
@@ -52,15 +52,15 @@ class _InfluxSettings(SinkSettings, TlsSettings):
             raise ValueError("addr looks like 'http://host:8086', without a password in it")
         return addr
 
-    @model_validator(mode="after")
-    def _templates_can_be_read(self) -> Self:
-        for text in (self.measurement, *self.tags.values()):
-            template_of(text)
+    def faults(self) -> Iterator[str]:
+        """The templates can be read."""
+        yield from super().faults()
+        for key, text in (("measurement", self.measurement), *(("tags", tag) for tag in self.tags.values())):
+            yield from fault_of(template_of, text, key)
         if not reveal(self.measurement):
-            raise ValueError("'measurement' is empty")
+            yield "'measurement' is empty"
         if self.compression not in (None, "gzip"):
-            raise ValueError("InfluxDB takes 'compression: gzip' or none")
-        return self
+            yield "'compression' must be gzip or absent: InfluxDB reads no other"
 
     @property
     @abstractmethod

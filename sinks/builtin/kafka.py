@@ -4,16 +4,16 @@ have acknowledged them."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import Target, check_topic
-from sinks.settings import SinkSettings, Text, Texts, reveal
+from sinks.settings import SinkSettings, Text, Texts, fault_of, reveal
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 
@@ -107,16 +107,16 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
             else brokers
         )
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """A cluster and a user are named, and the templates can be read."""
+        yield from super().faults()
         if self.brokers is None and self.connection_selector is None:
-            raise ValueError("'brokers' or 'connectionSelector' says which cluster")
+            yield "'brokers' or 'connectionSelector' says which cluster"
         if (self.sasl_auth_type != "none") != bool(reveal(self.sasl_user_name)):
-            raise ValueError("'saslAuthType' and 'saslUserName' belong together")
-        check_topic(reveal(self.topic))
-        for text in (self.key or "", *self.headers.values()):
-            Target(text, "path")
-        return self
+            yield "'saslAuthType' and 'saslUserName' belong together"
+        yield from fault_of(check_topic, reveal(self.topic), "topic")
+        for key, text in (("key", self.key or ""), *(("headers", each) for each in self.headers.values())):
+            yield from fault_of(lambda text: Target(text, "path"), text, key)
 
     @property
     def client_settings(self) -> dict[str, Any]:

@@ -6,11 +6,11 @@ import contextlib
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rules.durations import DurationMs, Seconds
 from sinks.base import (
@@ -26,7 +26,7 @@ from sinks.base import (
 )
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import check_topic
-from sinks.settings import SinkSettings, Text, reveal
+from sinks.settings import SinkSettings, Text, fault_of, reveal
 from sinks.tcp import acknowledge_at_once, send_at_once
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 
@@ -109,19 +109,12 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     def target_text(self) -> str:
         return self.topic_prefix + reveal(self.topic)
 
-    @model_validator(mode="after")
-    def _topic_is_one(self) -> Self:
-        try:
-            check_topic(self.target_text)
-        except ValueError as failure:
-            raise ValueError(f"'topic': {failure}") from None
-        return self
-
-    @model_validator(mode="after")
-    def _password_has_a_user(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """The topic is one, and a password has a user."""
+        yield from super().faults()
+        yield from fault_of(check_topic, self.target_text, "topic")
         if reveal(self.password) and not reveal(self.username):
-            raise ValueError("'password' needs 'username'")
-        return self
+            yield "'password' needs 'username'"
 
 
 class MqttSink:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rules.durations import DurationMs, Seconds
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, failure_at, register_sink
@@ -13,7 +13,7 @@ from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.base import Refused, kind_of
 from sinks.dynamic import check_topic
 from sinks.json_text import json_bytes
-from sinks.settings import SinkSettings, Text, reveal
+from sinks.settings import SinkSettings, Text, fault_of, reveal
 
 if TYPE_CHECKING:
     from redis.client import Pipeline
@@ -44,11 +44,11 @@ class _Server(SinkSettings, ConnectionSettings):
             raise ValueError("the address of a Redis server is host:port")
         return addr
 
-    @model_validator(mode="after")
-    def _server_is_named(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """A server is named."""
+        yield from super().faults()
         if self.addr is None and self.connection_selector is None:
-            raise ValueError("'addr' or 'connectionSelector' says which server")
-        return self
+            yield "'addr' or 'connectionSelector' says which server"
 
 
 class RedisSettings(_Server):
@@ -76,31 +76,26 @@ class RedisSettings(_Server):
         return 0 if expiration == -1 else expiration
 
     @classmethod
-    def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+    def _in_own_terms(cls, data: dict[Any, Any]) -> dict[Any, Any]:
         """A key that is a row's column, and a column that says what is done with it,
         take the rows one by one."""
         single = {"sendSingle": True} if data.keys() & {"field", "rowkindField"} else {}
-        return super()._without_what_has_no_effect({**single, **data})
+        return {**single, **data}
 
-    @model_validator(mode="after")
-    def _key_is_said(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """The key is said, once."""
+        yield from super().faults()
         said = (self.key is not None) + (self.field is not None) + (self.key_type == "multiple")
         if said != 1:
-            raise ValueError(
-                "one of 'key', 'field' and 'keyType: multiple' says under which key a message is stored"
-            )
+            yield "one of 'key', 'field' and 'keyType: multiple' says under which key a message is stored"
         if self.field is not None and not self.send_single:
-            raise ValueError("'field' takes the key from a row; add 'sendSingle: true'")
+            yield "'field' takes the key from a row; add 'sendSingle: true'"
         if self.rowkind_field is not None and not self.send_single:
-            raise ValueError("'rowkindField' says what is done with one row; add 'sendSingle: true'")
+            yield "'rowkindField' says what is done with one row; add 'sendSingle: true'"
         if self.data_type == "list" and self.expiration > 0:
-            raise ValueError("'expiration' has no effect on lists")
+            yield "'expiration' has no effect on lists"
         if self.key is not None:
-            try:
-                check_topic(reveal(self.key))
-            except ValueError as failure:
-                raise ValueError(f"'key': {failure}") from None
-        return self
+            yield from fault_of(check_topic, reveal(self.key), "key")
 
     @property
     def target_text(self) -> str:

@@ -8,10 +8,10 @@ import logging
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlencode, urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
 from sinks.base import (
@@ -125,15 +125,13 @@ class RestSettings(SinkSettings, TlsSettings):
             template_of(value)
         return headers
 
-    @model_validator(mode="after")
-    def _form_has_one_row(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """A form has one row."""
+        yield from super().faults()
         if self.body_type == "form" and not self.send_single:
-            raise ValueError("'bodyType: form' sends one row per request; add 'sendSingle: true'")
+            yield "'bodyType: form' sends one row per request; add 'sendSingle: true'"
         if self.body_type == "form" and (self.data_template or self.format != "json" or self.compression):
-            raise ValueError(
-                "'dataTemplate', 'format' and 'compression' have no effect with 'bodyType: form'"
-            )
-        return self
+            yield "'dataTemplate', 'format' and 'compression' have no effect with 'bodyType: form'"
 
 
 class RestSink:

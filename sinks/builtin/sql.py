@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
@@ -78,13 +78,13 @@ class SqlSettings(SinkSettings, ConnectionSettings):
         Target(reveal(table), "path")
         return table
 
-    @model_validator(mode="after")
-    def _keys_are_there(self) -> Self:
+    def faults(self) -> Iterator[str]:
+        """A database and the columns of the key are named."""
+        yield from super().faults()
         if self.action != "insert" and not self.key_columns:
-            raise ValueError(f"'action: {self.action}' needs 'keyField', the columns that find the row")
+            yield f"'action: {self.action}' needs 'keyField', the columns that find the row"
         if self.url is None and self.connection_selector is None:
-            raise ValueError("'url' or 'connectionSelector' says which database")
-        return self
+            yield "'url' or 'connectionSelector' says which database"
 
     @property
     def row_fields(self) -> list[str] | None:

@@ -156,7 +156,7 @@ def test_a_row_that_cannot_merge_is_refused(change: dict[str, Any], reason: str)
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"keys": ["n"]}, "in both 'keys' and 'merge': n"),
+        ({"keys": ["n"]}, "'merge' names columns that 'keys' has too: n"),
         ({"keys": ["dev", "dev"]}, "names a column twice"),
         ({"types": {"x": "int"}}, "'types' names columns that 'merge' does not: x"),
         ({"types": {"n": "float"}}, "counts are whole numbers"),

@@ -37,10 +37,10 @@ NOTHING: Any = None
         ("kafka", KAFKA | {"headers": "[1]"}, "the text of a JSON object"),
         ("sql", {"dburl": "a://b", "url": "a://b", "table": "t"}, "the same property"),
         ("nop", {"batchSize": 0}, "batchSize"),
-        ("nop", {"delimiter": ";"}, "need 'format: delimited'"),
+        ("nop", {"delimiter": ";"}, "needs 'format: delimited'"),
         ("nop", {"format": "delimited", "dataTemplate": "x"}, "remove 'format: delimited'"),
-        ("nop", {"fields": ["a", "b"], "excludeFields": ["b"]}, "both 'fields' and 'excludeFields': b"),
-        ("nop", {"retryInterval": "5s", "retryMaxInterval": "1s"}, "(1000) is below 'retryInterval' (5000)"),
+        ("nop", {"fields": ["a", "b"], "excludeFields": ["b"]}, "columns that 'fields' has too: b"),
+        ("nop", {"retryInterval": "5s", "retryMaxInterval": "1s"}, "(1s) is below 'retryInterval' (5s)"),
         ("nop", {"lingerInterval": "5 parsecs"}, "duration"),
         ("nop", {"dataTemplate": "{{.a"}, "template:1:1: K101"),
         ("log", {"compression": "gzip"}, "'compression' has no effect on this sink"),
@@ -50,7 +50,7 @@ NOTHING: Any = None
         ("file", {"path": "../a"}, "leaves the data folder"),
         ("file", {"path": "a/../../b"}, "leaves the data folder"),
         ("file", {"path": "a/"}, "names no file"),
-        ("file", FILE | {"compression": "zlib"}, "use 'compression: gzip'"),
+        ("file", FILE | {"compression": "zlib"}, "'compression' must be gzip or zstd"),
         ("rest", {}, "url"),
         ("rest", {"url": "ftp://h/a"}, "http://host/path"),
         ("rest", {"url": "http://u:p@h/a"}, "must not hold a password"),
@@ -61,8 +61,8 @@ NOTHING: Any = None
         ("mqtt", MQTT | {"clientId": "a", "clientid": "b"}, "the same property"),
         ("mqtt", MQTT | {"topic": "{{.a}}/x"}, "begin with literal text"),
         ("mqtt", MQTT | {"certificationPath": "a", "certificationRaw": "b"}, "given as a path and raw"),
-        ("file", {"path": "a", "fileType": "xml"}, "lines, csv"),
-        ("file", {"path": "a", "compression": "flate"}, "compression: gzip"),
+        ("file", {"path": "a", "fileType": "xml"}, "lines or csv"),
+        ("file", {"path": "a", "compression": "flate"}, "'compression' must be gzip"),
         ("rest", REST | {"headers": {"A": "{{.x"}}, "without '}}'"),
         ("rest", REST | {"oAuth": {"access": {"url": "ftp://h"}}}, "begins with http"),
         ("rest", REST | {"oAuth": {"access": {"url": "http://h", "expire": "soon"}}}, "number of seconds"),
@@ -144,6 +144,37 @@ def test_names_of_properties_are_taken_in_any_case() -> None:
     written = {"Server": "broker:1883", "TOPIC": "t", "clientId": "me", "keepAlive": 30, "sendsingle": True}
     settings = sink_kind("mqtt").settings.model_validate(written).model_dump()
     assert (settings["clientid"], settings["keepalive"], settings["send_single"]) == ("me", 30, True)
+
+
+ALL_AT_ONCE = """\
+id: r
+sql: SELECT * FROM m
+actions:
+  - file: {path: a, encryption: aes, fileType: xml, resendDestination: b, sendSingle: 5, rollingIntervall: 1}
+  - nop: {enableCache: true, LOG: 3, encryption: aes, compresion: gzip}
+  - mqtt: {topic: "a/#", password: x, delimiter: ;, hasHeader: true, maxDiskCache: 3, retryMaxInterval: 5}
+"""
+
+
+def test_all_faults_of_an_action_are_reported_at_once() -> None:
+    problems = load_text(ALL_AT_ONCE, "r.yaml").problems
+    assert [problem.render().split(" not ")[0].splitlines()[0] for problem in problems] == [
+        "r.yaml:4:21: R104 'encryption' is",
+        "r.yaml:4:38: R104 'fileType' must be lines or csv,",
+        "r.yaml:4:53: R104 'resendDestination' is",
+        "r.yaml:4:87: R103 'sendSingle' must be true or false,",
+        "r.yaml:4:90: R101 unknown key 'rollingIntervall' in 'file'",
+        "r.yaml:5:11: R104 'enableCache' has no effect on this sink; remove it",
+        "r.yaml:5:35: R103 'LOG' must be true or false,",
+        "r.yaml:5:38: R104 'encryption' is",
+        "r.yaml:5:55: R101 unknown key 'compresion' in 'nop'",
+        "r.yaml:6:12: R104 'topic': a topic to publish to must",
+        "r.yaml:6:26: R104 'password' needs 'username'",
+        "r.yaml:6:39: R104 'delimiter' needs 'format: delimited'",
+        "r.yaml:6:53: R104 'hasHeader' needs 'format: delimited'",
+        "r.yaml:6:70: R104 'maxDiskCache' needs 'enableCache: true'",
+        "r.yaml:6:87: R104 'retryMaxInterval' (5ms) is below 'retryInterval' (1s)",
+    ]
 
 
 @pytest.mark.parametrize(
