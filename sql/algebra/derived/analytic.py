@@ -3,7 +3,7 @@
 
 Each is a small state machine. `step(args, when)` gives the value for a row and prepares the state behind it;
 `keep()` makes that the state. What fails between the two leaves no trace: an event that cannot be evaluated
-must not cost the next one its result. `when` FALSE does not touch the state.
+must not cost the next one its result. `when` FALSE remembers no value.
 """
 
 from __future__ import annotations
@@ -171,29 +171,24 @@ class HadChanged(ChangedColumn):
 class RunningValue(OneValue):
     """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
 
-    Behind that row the value is that of nothing, until begin holds again.
-    The state is (count, total, extreme, whether it is open, value).
+    Behind that row the value is that of nothing, until begin holds again. `when` says which values count:
+    begin and reset are asked of every row.
+    The state is (count, total, extreme, whether it is open).
     """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        super().__init__((0, 0, None, False, self._value(0, 0, None)))
+        super().__init__((0, 0, None, False))
 
     def step(self, args: Sequence[Any], when: bool) -> Any:
-        if not when:
-            self.next = self.now
-            return self.now[-1]
         x, begin, reset = filled(args, (None, True, False))
-        count, total, extreme, is_open, _ = self.now
+        count, total, extreme, is_open = self.now
         is_open = is_open or begin is True
-        if is_open and x is not None:
+        if is_open and when and x is not None:
             count, total, extreme = self._with(x, count, total, extreme)
-        value = self._value(count, total, extreme)
-        if is_open and reset is True:
-            self.next = (0, 0, None, len(args) < 2, value)
-        else:
-            self.next = (count, total, extreme, is_open, value)
-        return value
+        closes = is_open and reset is True
+        self.next = (0, 0, None, False) if closes else (count, total, extreme, is_open)
+        return self._value(count, total, extreme)
 
     def _with(self, x: Value, count: int, total: float, extreme: object) -> tuple[int, Any, Any]:
         """Count, total and extreme with another value."""
@@ -220,6 +215,10 @@ class RunningValue(OneValue):
 
     def state(self) -> Any:
         return list(self.now)
+
+    def put_back(self, state: Any) -> None:
+        # Earlier versions stored the last value as well.
+        self.now = tuple(state[:4])
 
 
 _KINDS: dict[str, Callable[[], AnalyticState]] = {

@@ -40,7 +40,8 @@ def _cycles(*pairs: tuple[Any, str]) -> tuple[dict[str, Any], ...]:
 
 _RUNNING = (
     " With `begin` and `reset` it runs from an event that meets `begin` to the one that meets `reset`, "
-    "both in; after that its value is that of nothing until `begin` holds again."
+    "both in; after that its value is that of nothing until `begin` holds again. `OVER (WHEN …)` chooses the "
+    "events that count; each event may meet `begin` and `reset`."
 )
 
 _BETWEEN = _cycles((5, "on"), (2, "run"), (1, "off"), (7, "run"))
