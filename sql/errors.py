@@ -12,9 +12,9 @@ Two families, never mixed:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from sql.record import Record
 
@@ -117,6 +117,10 @@ def _causes(problems: Sequence[Problem]) -> list[Problem]:
         if problem.severity == "warning" or not holds:
             found.append(problem)
     return found
+
+
+Fail = Callable[[Any, BaseException], None]
+"""Takes what cannot be evaluated, a row or None where it is no row's, and the error."""
 
 
 def raised(row: object, error: BaseException) -> None:

@@ -11,7 +11,7 @@ and for each variable `v_i` its row, or for one that takes several the newest of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
@@ -27,6 +27,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_items
 from sql.codegen.source import Generated, SourceWriter, identifier
 from sql.compiler.shared_code import SharedCode
+from sql.errors import Fail
 from sql.plan.bound import Bound, Read
 from sql.plan.clauses import ItemPlan, PeriodArgument, SourcePlan
 from sql.plan.pattern_plan import OWN
@@ -197,24 +198,27 @@ class RecognizeCode:
         )
         self.code = RecognizeText(plan, program, around, is_held=self.is_held).code
         self.measure: Callable[[Reading], dict[str, Any]] = self.code["measure"]
-        self.rules = Rules(program, self.code["step"], len(plan.variables), plan.previous)
-        self.key = self.functions.key(plan.partition_by)
-        self.most = around.options.max_recognize_attempts
+        key = self.functions.key(plan.partition_by)
+        self.rules = Rules(plan, program, self.code["step"], key, around.options.max_recognize_attempts)
         self.zone = around.context.zone
 
-    def recognizer(self) -> Recognizer:
-        """A recognizer of rows that never leave."""
-        return Recognizer(self.plan, self.rules, self.key, self.most)
+    def recognizer(self, fail: Fail) -> Recognizer | HeldRecognizer:
+        """The recognizer of an instance; `fail` takes rows that cannot be evaluated."""
+        if not self.is_held:
+            return Recognizer(self.rules, fail)
+        return HeldRecognizer(self.rules, fail, ends=self._ends(), windowed=self.is_windowed)
 
-    def held(self) -> HeldRecognizer:
-        """A recognizer of rows that leave a window, of matches that wait,
-        or of a content that is read anew."""
-        length = self.plan.interval
-        interval = None
-        if length is not None:
-            interval = period(PeriodArgument(length.parts, length.span), self.functions)
-        settings = self.plan, self.rules, self.key, self.most
-        return HeldRecognizer(*settings, interval=interval, zone=self.zone, windowed=self.is_windowed)
+    def _ends(self) -> Callable[[int], int] | None:
+        """From an instant to the end of the interval that begins there."""
+        length, zone = self.plan.interval, self.zone
+        if length is None:
+            return None
+        interval = period(PeriodArgument(length.parts, length.span), self.functions)
+        return lambda now_ms: interval.add(now_ms, zone)
+
+    def matches(self, rows: Sequence[tuple[int, Any]], fail: Fail) -> list[Reading]:
+        """The matches in these rows, each with its number."""
+        return HeldRecognizer(self.rules, fail).change(rows, (), 0)
 
 
 def _reads(condition: Bound | None) -> list[Read]:

@@ -14,7 +14,7 @@ from sql.plan.logical import Plan, SetPlan, SplitPlan
 from sql.plan.relation_plan import changed_by
 
 
-def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
+def interact(plans: Iterable[Plan], catalog: Catalog) -> bool:
     """True if an effect of one of these statements reaches another of them, or any other statement at all."""
     plans = list(plans)
     written: set[str] = set()

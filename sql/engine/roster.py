@@ -10,7 +10,7 @@ from sql.catalog.streams import Catalog
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.event_time.shared_stage import StageParty
 from sql.engine.filter_index import FilterIndex
-from sql.engine.interplay import meet
+from sql.engine.interplay import interact
 from sql.engine.query import Running
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.shared_groups import GroupParty
@@ -152,7 +152,7 @@ class Roster:
             groups = parties(rules, SampledQuery, GroupParty, defect)
             stages = parties(rules, EventTime, StageParty, defect)
             in_context = any(map(self.is_in_context, self.readers_of(stream)))
-            order_matters = in_context or meet([rule.plan for rule in rules], self.catalog)
+            order_matters = in_context or interact([rule.plan for rule in rules], self.catalog)
             index = FilterIndex(rules, [*groups, *stages], order_matters=order_matters)
             self.indexes[stream] = index
         return index

@@ -71,7 +71,7 @@ class SubqueryPlan(Record):
 # --- actions ------------------------------------------------------------------------------------------------
 
 Assignments = tuple[tuple[str, Bound], ...]
-"""`set` of a relation: column and value, in order."""
+"""`set` of a relation, `then set` of variables: the column or variable and its value, in order."""
 
 
 class ActionPlan(Record):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from sql.algebra.context.by_property import Sides
 from sql.algebra.context.end_atoms import compiled
-from sql.algebra.context.pattern_watch import PatternCondition, Report
+from sql.algebra.context.pattern_watch import PatternCondition, Properties, Report
 from sql.algebra.event import Event
 from sql.algebra.pattern import PatternBuilder
 from sql.calendar.crontab import Crontab
@@ -31,10 +31,7 @@ from sql.plan.context_plan import (
 )
 from sql.rows import as_dict
 
-Row = Sequence[Any]
-"""The properties of a partition: the values of each level (the id comes behind them)."""
-
-Test = Callable[[Event, Row], bool]
+Test = Callable[[Event, Properties], bool]
 
 
 @dataclass(slots=True)
@@ -51,7 +48,7 @@ class EventCondition:
     sides: Sides | None = None
     asks_each: bool = False
 
-    def fits(self, event: Event, row: Row) -> bool:
+    def fits(self, event: Event, row: Properties) -> bool:
         """True if an event fulfils the condition for the partition of `row`."""
         if self.sides is not None and not self.sides.fit(event, row):
             return False

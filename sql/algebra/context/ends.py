@@ -15,8 +15,9 @@ from sql.algebra.context.context_conditions import End, EventCondition, TimeCond
 from sql.algebra.context.end_atoms import Atom
 from sql.algebra.context.lifecycle import Lifecycle
 from sql.algebra.context.partition import Arrival, Level, Partition
-from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch
+from sql.algebra.context.pattern_watch import PatternCondition, PatternWatch
 from sql.algebra.event import Event
+from sql.algebra.pattern.listening import Binding
 
 
 class Ends:
@@ -161,8 +162,7 @@ class PatternEnds(Ends):
             index.enter(partition, partition.row)
 
     def watch(self, partition: Partition, now_ms: int) -> None:
-        watch = self.watches[partition]
-        self._ended_by(partition, watch, watch.start(now_ms), now_ms)
+        self._ended_by(partition, self.watches[partition].start(now_ms), now_ms)
 
     def discard(self, partition: Partition) -> None:
         self.watches.pop(partition).pattern.quit()
@@ -192,15 +192,14 @@ class PatternEnds(Ends):
         if watch is None or arrival.stream not in self.ways:
             return False
         matches = watch.enter(arrival.stream, arrival.event.row, arrival.now_ms)
-        return self._ended_by(partition, watch, matches, arrival.now_ms)
+        return self._ended_by(partition, matches, arrival.now_ms)
 
     def due(self, partition: Partition, now_ms: int) -> None:
-        watch = self.watches[partition]
-        self._ended_by(partition, watch, watch.advance(now_ms), now_ms)
+        self._ended_by(partition, self.watches[partition].advance(now_ms), now_ms)
 
-    def _ended_by(self, partition: Partition, watch: PatternWatch, matches: list[Match], now_ms: int) -> bool:
+    def _ended_by(self, partition: Partition, matches: list[Binding], now_ms: int) -> bool:
         if not matches:
-            self.life.move_end(partition, watch.pattern.deadline())
+            self.life.move_end(partition, self.watches[partition].pattern.deadline())
             return False
         self.life.bodies.settle()
         self.point.keep(matches[0], partition.values)

@@ -15,8 +15,9 @@ from sql.algebra.context.context_conditions import (
 from sql.algebra.context.ends import ends_of
 from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.partition import Arrival, LevelDefinition, Partition
-from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch
+from sql.algebra.context.pattern_watch import PatternCondition, PatternWatch
 from sql.algebra.event import Event
+from sql.algebra.pattern.listening import Binding
 from sql.codegen.functions import DATA_ERRORS
 from sql.plan.context_plan import CrontabPlan, LevelPlan, OverlappingPlan, SpanPlan
 
@@ -62,7 +63,7 @@ class InitiatedLevel(LiveLevel):
         self,
         now_ms: int,
         arrival: Arrival | None = None,
-        match: Match | None = None,
+        match: Binding | None = None,
         key: Hashable = None,
     ) -> Partition:
         """A partition starts now, by an event, by a match or by time."""
@@ -91,7 +92,7 @@ class InitiatedLevel(LiveLevel):
     # --- starts by a pattern --------------------------------------------------------------------------------
 
     @abstractmethod
-    def start_by(self, matches: list[Match], now_ms: int, arrival: Arrival | None = None) -> None:
+    def start_by(self, matches: list[Binding], now_ms: int, arrival: Arrival | None = None) -> None:
         """Start partitions by matches of the pattern, which an event or time has completed."""
 
     def watch_pattern(self, start: PatternCondition, now_ms: int) -> None:
@@ -111,7 +112,7 @@ class InitiatedLevel(LiveLevel):
             self._moved(self.starting, self.starting.advance(now_ms), now_ms)
 
     def _moved(
-        self, watch: PatternWatch, matches: list[Match], now_ms: int, arrival: Arrival | None = None
+        self, watch: PatternWatch, matches: list[Binding], now_ms: int, arrival: Arrival | None = None
     ) -> None:
         """The level's deadline is that of the pattern."""
         self.life.move_start(self, watch.pattern.deadline())
@@ -124,7 +125,7 @@ class InitiatedLevel(LiveLevel):
             self.starting.pattern.quit()
             self.starting = None
 
-    def count_match(self, match: Match, partition: Partition, now_ms: int) -> None:
+    def count_match(self, match: Binding, partition: Partition, now_ms: int) -> None:
         """The events of the match that started a partition count in it."""
         start = self.definition.start
         assert isinstance(start, PatternCondition)
@@ -185,7 +186,7 @@ class NonOverlappingLevel(InitiatedLevel):
         elif isinstance(start, PatternCondition):
             self.watch_pattern(start, now_ms)
 
-    def start_by(self, matches: list[Match], now_ms: int, arrival: Arrival | None = None) -> None:
+    def start_by(self, matches: list[Binding], now_ms: int, arrival: Arrival | None = None) -> None:
         """Start by the first match of the pattern; it is watched anew after the end."""
         if self.current is not None:
             return
@@ -261,7 +262,7 @@ class OverlappingLevel(InitiatedLevel):
         if isinstance(start, PatternCondition):
             self.watch_pattern(start, now_ms)
 
-    def start_by(self, matches: list[Match], now_ms: int, arrival: Arrival | None = None) -> None:
+    def start_by(self, matches: list[Binding], now_ms: int, arrival: Arrival | None = None) -> None:
         """A partition for each match of the pattern. The event that completes it does not count as such."""
         for match in matches:
             partition = self.open(now_ms, match=match)

@@ -8,11 +8,12 @@ from typing import Any
 
 from sql.algebra.context.end_atoms import Atom
 from sql.algebra.pattern import Pattern, PatternBuilder
+from sql.algebra.pattern.listening import Binding
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.functions.definition import Context
 
-Row = Sequence[Any]
-Match = tuple[Any, ...]
+Properties = Sequence[Any]
+"""Those of a partition: the values of each level (the id comes behind them)."""
 
 Report = Callable[[Any, BaseException, int], None]
 """Called for an error of evaluation: with the event,
@@ -43,7 +44,7 @@ class PatternCondition:
     place: int | None = None
     inclusive: bool = False
 
-    def keep(self, match: Match, values: list[Any]) -> None:
+    def keep(self, match: Binding, values: list[Any]) -> None:
         """Put the events of a match among the partition's values."""
         found = self.builder.plan.by_name(match)
         if self.place is not None:
@@ -53,7 +54,7 @@ class PatternCondition:
             if place is not None:
                 values[place] = value
 
-    def counted(self, match: Match) -> Iterator[tuple[str, Any]]:
+    def counted(self, match: Binding) -> Iterator[tuple[str, Any]]:
         """The stream and row of each event that counts in the partition it starts, in
         the order of the tags."""
         if not self.inclusive:
@@ -68,17 +69,17 @@ class PatternWatch:
 
     __slots__ = ("pattern", "point", "row")
 
-    def __init__(self, point: PatternCondition, row: Row) -> None:
+    def __init__(self, point: PatternCondition, row: Properties) -> None:
         self.point = point
         self.row = row
         self.pattern: Pattern = point.builder.pattern(self._fail)
 
-    def start(self, now_ms: int) -> list[Match]:
+    def start(self, now_ms: int) -> list[Binding]:
         """Begin; the matches that are there at once."""
         self._begin(now_ms)
         return self.pattern.start(now_ms)
 
-    def enter(self, stream: str, row: object, now_ms: int) -> list[Match]:
+    def enter(self, stream: str, row: object, now_ms: int) -> list[Binding]:
         """The matches that an event completes. Raises DataError before anything has changed."""
         self._begin(now_ms)
         try:
@@ -86,7 +87,7 @@ class PatternWatch:
         except DATA_ERRORS as error:
             raise self.point.functions.failure(error) from error
 
-    def advance(self, now_ms: int) -> list[Match]:
+    def advance(self, now_ms: int) -> list[Binding]:
         """The matches that time completes."""
         self._begin(now_ms)
         return self.pattern.advance(now_ms)

@@ -8,9 +8,10 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.store import Store
-from sql.algebra.table.search import Fail, guarded, loop_over
+from sql.algebra.table.search import guarded, loop_over
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.source import SourceWriter
+from sql.errors import Fail
 from sql.plan.bound import Bound, conjuncts
 from sql.rows import Shape
 

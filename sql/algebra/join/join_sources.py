@@ -10,8 +10,8 @@ from sql.algebra.join.inner import Inner
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.operator import FindEvent
-from sql.algebra.table.search import Fail
 from sql.codegen.functions import FunctionSet
+from sql.errors import Fail
 from sql.plan.clauses import is_outer
 from sql.plan.logical import Plan
 from sql.rows import Shape

@@ -16,8 +16,8 @@ from sql.algebra.join.join_sources import JoinSources
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled
 from sql.algebra.operator import FindEvent
-from sql.algebra.table.search import Fail
 from sql.codegen.functions import FunctionSet
+from sql.errors import Fail
 from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.types import Saved

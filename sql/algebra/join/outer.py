@@ -13,8 +13,9 @@ from typing import Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
-from sql.algebra.table.search import Fail, Finder
+from sql.algebra.table.search import Finder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.errors import Fail
 from sql.plan.clauses import JoinPlan
 from sql.rows import Shape
 

@@ -10,8 +10,8 @@ from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.join_sources import JoinSources
 from sql.algebra.join.store import Pulled
-from sql.algebra.table.search import Fail
 from sql.codegen.functions import FunctionSet
+from sql.errors import Fail
 from sql.plan.logical import Plan
 from sql.rows import Shape
 

@@ -39,45 +39,31 @@ from sql.emission import Out
 from sql.errors import DataError
 from sql.plan.bound import Bound, variables_of
 from sql.plan.clauses import OutputPlan
-from sql.plan.logical import Plan
+from sql.plan.logical import Assignments, Plan
+from sql.record import Record
 
 Value = TypeVar("Value")
 
-Assignments = tuple[tuple[str, Bound], ...]
-"""The variables of `then set`, each with the value it gets."""
 
+class LimitBuilder(Record):
+    """Builds the output limit of one query, at the instant `now_ms`."""
 
-class LimitBuilder:
-    """Builds the output limit of one query.
+    plan: Plan
+    functions: FunctionSet
+    catalog: Catalog
+    now_ms: int
+    zone: ZoneInfo
+    present: Callable[[], list[Out]]
+    """The rows of the present content."""
 
-    present   the rows of the present content
-    current   the present row of one group, by its key
-    report    takes the reason why a parameter cannot have the value that a variable gives it
-    touched   the present rows of the groups that have changed since it was called last,
-              where rows are made then
-    """
+    current: Callable[[Any], list[Out]]
+    """The present row of one group, by its key."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        functions: FunctionSet,
-        catalog: Catalog,
-        now_ms: int,
-        zone: ZoneInfo,
-        present: Callable[[], list[Out]],
-        current: Callable[[Any], list[Out]],
-        report: Callable[[object], None],
-        touched: Callable[[], list[Out]] | None = None,
-    ) -> None:
-        self.plan = plan
-        self.functions = functions
-        self.catalog = catalog
-        self.now_ms = now_ms
-        self.zone = zone
-        self.present = present
-        self.current = current
-        self.report = report
-        self.touched = touched
+    report: Callable[[object], None]
+    """Takes the reason why a parameter cannot have the value that a variable gives it."""
+
+    touched: Callable[[], list[Out]] | None = None
+    """The present rows of the groups that have changed since it was called last, where rows are made then."""
 
     def build(self, output: OutputPlan) -> LimitedOutput:
         """The limit, with its parameters as they are now."""

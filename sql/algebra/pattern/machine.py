@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable
 from datetime import tzinfo
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from sql.algebra.deadlines import Deadlines, HasDeadline
 from sql.algebra.pattern.listening import Binding, Listening
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
+from sql.errors import Fail
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import StepPlan
 
 Length = Callable[[Binding], Period | None]
 """A length of time where a binding stands; None for NULL."""
-
-Fail = Callable[[Any, BaseException], None]
-"""Takes what cannot be evaluated: an event, or None where a pattern goes on without the part that failed, and
-the error."""
 
 Value = TypeVar("Value")
 
@@ -119,6 +116,7 @@ class Machine:
         self.counts: Counter[str] = Counter()
         self.partials = Partials(options, self.counts)
         self.fail = fail
+        """Takes the errors of evaluation; the pattern goes on without the part that failed."""
 
     def evaluate(self, function: Callable[[Binding], Value], binding: Binding) -> Value | None:
         """The value of a parameter; NULL, and the error reported, where it cannot be evaluated."""

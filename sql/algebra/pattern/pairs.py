@@ -21,10 +21,10 @@ from typing import Any
 
 from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.pattern.listening import Binding
-from sql.algebra.pattern.machine import COUNTERS, Fail, PatternWait
+from sql.algebra.pattern.machine import COUNTERS, PatternWait
 from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
 from sql.calendar.period import Period
-from sql.errors import raised
+from sql.errors import Fail, raised
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import FilterPlan
 from sql.record import Record

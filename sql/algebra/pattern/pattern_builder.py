@@ -14,7 +14,7 @@ from sql.algebra.pattern.filters import FilterNode
 from sql.algebra.pattern.guards import WhileNode, WithinNode
 from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
-from sql.algebra.pattern.machine import Fail, Length
+from sql.algebra.pattern.machine import Length
 from sql.algebra.pattern.nodes import PatternPart
 from sql.algebra.pattern.observers import ObserverNode, after, by_crontab, by_schedule
 from sql.algebra.pattern.pair_builder import pair_of
@@ -26,7 +26,7 @@ from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.calendar.schedule import Schedule, parse_schedule
 from sql.codegen.functions import FunctionSet
-from sql.errors import DataError
+from sql.errors import DataError, Fail
 from sql.plan import pattern_plan as plans
 from sql.plan.bound import Bound
 from sql.plan.options import RuleOptions

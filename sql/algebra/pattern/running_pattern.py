@@ -16,11 +16,12 @@ from typing import Any
 
 from sql.algebra.pattern.filters import Filter, FilterNode
 from sql.algebra.pattern.listening import Binding, Listener, Listening
-from sql.algebra.pattern.machine import COUNTERS, Fail, Machine, PatternWait
+from sql.algebra.pattern.machine import COUNTERS, Machine, PatternWait
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart, events_of, packed, unpacked
 from sql.algebra.pattern.observers import Observer
 from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
 from sql.codegen.functions import DATA_ERRORS
+from sql.errors import Fail
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import PatternPlan
 from sql.record import Record

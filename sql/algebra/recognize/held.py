@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from datetime import tzinfo
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any
 
 from sql.algebra.recognize.readings import HeldReadings, Match, Reading, Rules, Waiting
-from sql.algebra.recognize.recognizer import Fail, Key, RecognizerBase, Row
-from sql.calendar.period import Period
+from sql.algebra.recognize.recognizer import RecognizerBase, Row
 from sql.codegen.functions import DATA_ERRORS
-from sql.plan.recognize_plan import RecognizePlan
+from sql.errors import Fail
 
 Found = dict[int, list[Match]]
 """The matches of a partition by their first rows."""
@@ -27,19 +25,11 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
     make = HeldReadings
 
     def __init__(
-        self,
-        plan: RecognizePlan,
-        rules: Rules,
-        key: Key,
-        most: int,
-        *,
-        interval: Period | None,
-        zone: tzinfo,
-        windowed: bool,
+        self, rules: Rules, fail: Fail, *, ends: Callable[[int], int] | None = None, windowed: bool = False
     ) -> None:
-        super().__init__(plan, rules, key, most)
-        self.interval = interval
-        self.zone = zone
+        """`ends`: from the instant of a first row to that at which the interval of its matches ends."""
+        super().__init__(rules, fail)
+        self.ends = ends
         self.windowed = windowed
         self.dues: list[tuple[int, int, Hashable]] = []
         """A heap of (due, first row, partition) of the attempts; an ended one is dropped when it
@@ -47,22 +37,21 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
 
     # --- driving --------------------------------------------------------------------------------------------
 
-    def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int, fail: Fail) -> list[Reading]:
-        """Remove rows, then add rows; those that come together are read before any match is chosen. `fail` is
-        called for those that cannot be evaluated (not read)."""
+    def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int) -> list[Reading]:
+        """Remove rows, then add rows; those that come together are read before any match is chosen."""
         self._remove(removed)
         found: dict[Hashable, Found] = {}
         for row in inserted:
             try:
                 self._add(row, now, found)
             except DATA_ERRORS as error:
-                fail(row[1], error)
+                self.fail(row[1], error)
         completed: list[Match] = []
         for key, by_first in found.items():
             partition = self.partitions[key]
             before = len(partition)
             completed += (
-                self._completed(partition, by_first) if self.interval is None else self._terminated(partition)
+                self._completed(partition, by_first) if self.ends is None else self._terminated(partition)
             )
             self._settle(key, partition, before)
         if self.plan.all_matches:
@@ -79,7 +68,7 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         Rows that are kept for `prev` alone are forgotten where more partitions than attempts may live.
         """
         self.live += len(partition) - before
-        if partition.is_idle and (not self.rules.depth or len(self.partitions) > self.most):
+        if partition.is_idle and (not self.rules.depth or len(self.partitions) > self.rules.most):
             self.counts["partitions_forgotten"] += self.rules.depth > 0
             del self.partitions[key]
 
@@ -87,7 +76,7 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
 
     def _add(self, row: Row, now: int, found: dict[Hashable, Found]) -> None:
         """A row comes, and begins an attempt where one more may live."""
-        key, may_begin = self.key(row[1]), self.live < self.most
+        key, may_begin = self.rules.key(row[1]), self.live < self.rules.most
         partition = self.partitions.get(key)
         if partition is None:
             partition = HeldReadings(self.rules)
@@ -110,12 +99,12 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         if may_begin:
             readings = [*readings, (number, *rules.begin)]
         live, completed = rules.step(readings, number, event, partition.recent)
-        partition.readings = live if len(live) <= self.most else self._bounded(live)
+        partition.readings = live if len(live) <= self.rules.most else self._bounded(live)
         partition.recent = (event, *partition.recent)[: rules.depth]
         found: Found = {}
         for reading in completed:
             found.setdefault(reading[0], []).append(Match(number, reading))
-        if self.interval is not None:
+        if self.ends is not None:
             self._wait(key, partition, number, at, found)
         return found
 
@@ -125,7 +114,7 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         kept = []
         for reading in readings:
             counts[reading[0]] += 1
-            if counts[reading[0]] <= self.most:
+            if counts[reading[0]] <= self.rules.most:
                 kept.append(reading)
         self.counts["attempts_dropped"] += len(readings) - len(kept)
         return kept
@@ -136,7 +125,7 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         left: dict[Hashable, list[int]] = {}
         for number, row in removed:
             try:
-                left.setdefault(self.key(row), []).append(number)
+                left.setdefault(self.rules.key(row), []).append(number)
             except DATA_ERRORS:  # it was reported when the row came
                 continue
         for key, numbers in left.items():
@@ -189,10 +178,10 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
 
     def _wait(self, key: Hashable, partition: HeldReadings, number: int, at: int, found: Found) -> None:
         """Matches wait for the end of their interval; an attempt lives as long as some do, or readings."""
-        assert self.interval is not None
+        assert self.ends is not None
         going_on = {reading[0] for reading in partition.readings}
         if number in going_on or number in found:
-            due = self.interval.add(at, self.zone)
+            due = self.ends(at)
             partition.waiting[number] = Waiting(due)
             heappush(self.dues, (due, number, key))
         for first, matches in found.items():
@@ -249,13 +238,6 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
             completed += self._end(partition, first)
             self._settle(key, partition, before)
         return self._counted(completed)
-
-    def present(self, rows: Iterable[Row], fail: Fail) -> list[Reading]:
-        """The matches in a content, read anew."""
-        other = HeldRecognizer(
-            self.plan, self.rules, self.key, self.most, interval=None, zone=self.zone, windowed=False
-        )
-        return other.change(list(rows), (), 0, fail)
 
     # --- state ----------------------------------------------------------------------------------------------
 

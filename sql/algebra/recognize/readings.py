@@ -3,13 +3,14 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.algebra.recognize.automaton import END, RecognizeProgram
 from sql.errors import CorruptState
+from sql.plan.recognize_plan import RecognizePlan
 
 Reading = tuple[Any, ...]
 """A reading of the rows of an attempt: the number of its first row, the place of its newest one, and for
@@ -21,6 +22,10 @@ Recent = tuple[Any, ...]
 Step = Callable[[list[Reading], int, Any, Recent], tuple[list[Reading], list[Reading]]]
 """Leads a row with its number through the readings of all attempts: those that go on, and those that are
 complete with it; of each attempt the preferred first. Compiled from the conditions."""
+
+
+Key = Callable[[Any], Hashable]
+"""The key of a row's partition."""
 
 
 class Match(NamedTuple):
@@ -44,15 +49,27 @@ class Waiting:
 
 
 class Rules:
-    """The data shared by all partitions: the automaton with its conditions, and the depth of `prev`."""
+    """The data shared by all recognizers of a plan: the automaton with its conditions, the key of a row's
+    partition, the depth of `prev`."""
 
-    def __init__(self, program: RecognizeProgram, step: Step, width: int, offsets: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        plan: RecognizePlan,
+        program: RecognizeProgram,
+        step: Step,
+        key: Key,
+        most: int,
+    ) -> None:
+        """`most`: live readings or attempts, and readings of one attempt; more are not begun."""
+        self.plan = plan
         self.step = step
-        self.begin: Reading = (program.start, *(None,) * width)
+        self.key = key
+        self.most = most
+        self.begin: Reading = (program.start, *(None,) * len(plan.variables))
         """A reading without rows, behind the number of its first."""
         self.final = frozenset(place for place, after in enumerate(program.after) if after == (END,))
         """The places where the pattern ends, so that no row can be added."""
-        self.depth = max(offsets, default=0)
+        self.depth = max(plan.previous, default=0)
         self.nothing: Recent = (None,) * self.depth
 
 

@@ -9,17 +9,12 @@ from typing import Any, Generic, TypeVar
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.recognize.readings import Reading, ReadingPacker, Readings, ReadingUnpacker, Rules
 from sql.codegen.functions import DATA_ERRORS
-from sql.errors import CorruptState
-from sql.plan.recognize_plan import RecognizePlan
+from sql.errors import CorruptState, Fail
 
 SNAPSHOT_VERSION = 2
 
-Key = Callable[[Any], Hashable]
 Row = tuple[int, Any]
 """A row with its number."""
-
-Fail = Callable[[Any, BaseException], None]
-
 
 P = TypeVar("P", bound=Readings)
 
@@ -29,12 +24,11 @@ class RecognizerBase(Generic[P]):
 
     make: Callable[[Rules], P]
 
-    def __init__(self, plan: RecognizePlan, rules: Rules, key: Key, most: int) -> None:
-        self.plan = plan
+    def __init__(self, rules: Rules, fail: Fail) -> None:
+        """`fail` takes rows that cannot be evaluated; they change nothing."""
+        self.plan = rules.plan
         self.rules = rules
-        self.key = key
-        self.most = most
-        """The most live readings or attempts, and the most readings of one attempt; more are not begun."""
+        self.fail = fail
         self.partitions: dict[Hashable, P] = {}
         self.live = 0
         """The number of live readings, or attempts, in all partitions."""
@@ -75,17 +69,17 @@ class Recognizer(RecognizerBase[Readings]):
 
     make = Readings
 
-    def __init__(self, plan: RecognizePlan, rules: Rules, key: Key, most: int) -> None:
-        super().__init__(plan, rules, key, most)
+    def __init__(self, rules: Rules, fail: Fail) -> None:
+        super().__init__(rules, fail)
         self.number = 0
         """The number of the newest row."""
 
     # --- driving --------------------------------------------------------------------------------------------
 
-    def lot(self, rows: Iterable[Any], fail: Fail) -> list[tuple[Any, list[Reading]]]:
-        """The rows that complete matches, each with these. `fail` is called for rows that cannot be
-        evaluated; they change nothing."""
-        key_of_row, step, begin, depth = self.key, self.rules.step, self.rules.begin, self.rules.depth
+    def lot(self, rows: Iterable[Any]) -> list[tuple[Any, list[Reading]]]:
+        """The rows that complete matches, each with these."""
+        rules = self.rules
+        key_of_row, step, begin, depth, most = rules.key, rules.step, rules.begin, rules.depth, rules.most
         get, number = self.partitions.get, self.number
         out: list[tuple[Any, list[Reading]]] = []
         for row in rows:
@@ -96,11 +90,11 @@ class Recognizer(RecognizerBase[Readings]):
                 if partition is None:
                     partition = Readings(self.rules)
                 before = partition.readings
-                may_begin = self.live < self.most
+                may_begin = self.live < most
                 tried = [*before, (number, *begin)] if may_begin else before
                 live, completed = step(tried, number, row, partition.recent)
             except DATA_ERRORS as error:
-                fail(row, error)
+                self.fail(row, error)
                 continue
             if not may_begin:
                 self.counts["attempts_dropped"] += 1
@@ -138,7 +132,7 @@ class Recognizer(RecognizerBase[Readings]):
 
         Rows that are kept for `prev` alone are forgotten where more partitions than readings may live.
         """
-        over = self.live + more - self.most
+        over = self.live + more - self.rules.most
         if over > 0:
             dropped = min(over, max(0, more))
             del live[len(live) - dropped :]
@@ -146,16 +140,16 @@ class Recognizer(RecognizerBase[Readings]):
             more -= dropped
         self.live += more
         partition.readings = live
-        is_kept = self.rules.depth and len(self.partitions) + (key not in self.partitions) <= self.most
+        is_kept = self.rules.depth and len(self.partitions) + (key not in self.partitions) <= self.rules.most
         if live or is_kept:
             self.partitions[key] = partition
             return
         self.counts["partitions_forgotten"] += self.rules.depth > 0
         self.partitions.pop(key, None)
 
-    def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int, fail: Fail) -> list[Reading]:
+    def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int) -> list[Reading]:
         """Rows come; none ever leaves."""
-        completed = self.lot([row for _, row in inserted], fail)
+        completed = self.lot([row for _, row in inserted])
         return [reading for _, found in completed for reading in found]
 
     def next_deadline(self) -> int | None:

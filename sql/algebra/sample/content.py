@@ -8,7 +8,7 @@ contents that keep rows are here, those of groups in `folding` and `running`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, PackedRow, made_row, pack_row
 from sql.algebra.sample.instance import Instance, Tap, write_locals
 from sql.codegen.loop import LoopWriter
+from sql.rows import MakeRow
 from sql.types import Plain, Saved, Value
 
 Entry = object
@@ -27,8 +28,6 @@ PackedEntry: TypeAlias = "PackedRow | list[PackedRow | Plain]"
 
 Sample = Iterable[tuple[Entry, Sequence[Any]]]
 """Pairs of an entry, from which columns are read, and the values of the aggregates beside it."""
-
-MakeRow = Callable[[dict[str, Any]], Any]
 
 
 class Entries:

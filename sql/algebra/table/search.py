@@ -29,6 +29,7 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
+from sql.errors import Fail
 from sql.plan.bound import Bound, Read, conjuncts, reads_subquery, sources_read
 from sql.rows import Shape
 
@@ -181,10 +182,6 @@ def _whole(own: Own, known: Collection[int]) -> str:
     return f"(*y.row[:{place}], e[{place}], *y.row[{place + 1}:])"
 
 
-Fail = Callable[[Any, BaseException], None]
-"""Takes a joined row, a tuple, whose condition cannot be evaluated, and the error."""
-
-
 @contextmanager
 def guarded(source: SourceWriter, row: str, *, enabled: bool = True) -> Iterator[None]:
     """A block whose errors go to `fail`, with a joined row, of which `row` is the text."""
@@ -211,8 +208,8 @@ class Finder:
         reports: bool = False,
     ) -> None:
         """`own`: the source that the rows belong to, or the sources of rows joined before.
-        `nullable`: sources that may have no row. `reports`: a pair whose condition cannot be evaluated is
-        handed to a function; it is no error of the others."""
+        `nullable`: sources that may have no row. `reports`: a pair whose condition cannot be evaluated, a
+        tuple, is handed to a function; it is no error of the others."""
         parts = tuple(conjuncts(condition))
         self.own, self.known = own, known
         self.places = (own,) if isinstance(own, int) else tuple(sorted(own))

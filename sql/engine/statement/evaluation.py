@@ -5,7 +5,7 @@ Each evaluation starts anew: nothing accumulates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.event import NOTHING, Event
@@ -18,9 +18,7 @@ from sql.compiler.statement.statement_text import StatementText
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups
 from sql.engine.statement.statement_core import StatementCore
-
-Fail = Callable[[Any, BaseException], None]
-"""Takes a row that could not be evaluated, and why."""
+from sql.errors import Fail
 
 
 class Evaluation:

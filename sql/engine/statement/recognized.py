@@ -22,7 +22,7 @@ class Recognized:
     def __init__(self, code: RecognizeCode, statement: StatementCore) -> None:
         self.code = code
         self.statement = statement
-        self.recognizer = code.held() if code.is_held else code.recognizer()
+        self.recognizer = code.recognizer(self.fail)
 
     def fail(self, row: object, error: BaseException) -> None:
         """A row could not be evaluated."""
@@ -31,7 +31,7 @@ class Recognized:
     def change(self, delta: Delta) -> Delta:
         """The matches that a change of the window completes, as events."""
         now_ms = self.statement.now_ms
-        found = self.recognizer.change(_rows(delta.inserted), _rows(delta.removed), now_ms, self.fail)
+        found = self.recognizer.change(_rows(delta.inserted), _rows(delta.removed), now_ms)
         newest = delta.inserted[-1].row if delta.inserted else None
         return self.shown(self.rows(found, newest))
 
@@ -46,7 +46,7 @@ class Recognized:
     def present(self, content: Iterable[Event]) -> list[Event]:
         """The matches in a content. Its errors were reported when the events came."""
         with self.statement.reading():
-            rows = self.rows(self.code.held().present(_rows(content), self.fail))
+            rows = self.rows(self.code.matches(_rows(content), self.fail))
         return [Event(row, self.statement.now_ms, -number) for number, row in enumerate(rows, 1)]
 
     def rows(self, matches: Iterable[Reading], newest: object = None) -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ def read_rows(
     is_each = shows_each(statement.plan)
     if statement.program.filters[0] is not None:
         rows = list(_passing(statement, rows, now_ms))
-    for row, matches in found.recognizer.lot(rows, found.fail):
+    for row, matches in found.recognizer.lot(rows):
         shown = found.rows(matches, row)
         if shown and is_each:
             show_each(statement, shown, now_ms)
