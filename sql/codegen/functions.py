@@ -187,16 +187,17 @@ class FunctionSet:
         *,
         rows: Mapping[int, str] | None = None,
         nullable: Container[int] = (),
+        kept: Container[int] = (),
     ) -> LoopWriter:
         """A writer of statements over the row `e`, or over rows in locals by source, which are NULL for those
-        `nullable`; `slots` has the code of values beside columns."""
+        `nullable`, and rows of relations for those `kept`; `slots` has the code of values beside columns."""
         own, reader = self.writer, self.reader
         for place in range(len(reader.hits.calls)):
             hits, attribute = reader.hits.of(place)
             text = f"{self.names.bind(hits, 'hits')}.{attribute}"
             slots = {**slots, ("hit", place): Code(text, False, False, NUMBER)}
         settings = self.names, self.catalog, reader.shape, slots
-        found = RowReader(*settings, joined=reader.joined, rows=rows, nullable=nullable)
+        found = RowReader(*settings, joined=reader.joined, rows=rows, nullable=nullable, kept=kept)
         return LoopWriter(source, found, own.warnings, own.context)
 
     def value(self, node: Bound) -> EventFunction:

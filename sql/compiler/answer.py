@@ -25,7 +25,6 @@ from sql.codegen.source import SourceWriter
 from sql.compiler.shared_code import Answer
 from sql.plan.bound import Bound, Op, Slot, conjuncts, reads_subquery, slot_kinds, sources_read
 from sql.plan.logical import Plan, SubqueryPlan
-from sql.rows import Shape
 
 LAZY = frozenset(("and", "or", "case", "in"))
 """The operators that may leave all operands but the first one unevaluated."""
@@ -70,12 +69,11 @@ def _reads_more(node: Bound) -> bool:
 class AnswerText:
     """Writes the function of one subquery."""
 
-    def __init__(self, part: SubqueryPlan, store: RowStore, functions: FunctionSet, shape: Shape) -> None:
+    def __init__(self, part: SubqueryPlan, store: RowStore, functions: FunctionSet) -> None:
         """`store`: one of those that the function is made for."""
         self.part = part
         self.plan = part.plan
         self.functions = functions
-        self.shape = shape
         self.of_relation = store.of_relation
         outer, parts = range(1, 1 + len(part.outer)), tuple(conjuncts(part.plan.where))
         self.search = Search(parts, 0, outer, store)
@@ -89,7 +87,7 @@ class AnswerText:
         """The function that finds rows of a store for a batch of events; None where no column
         of an event is their key."""
         column = self.search.column_of(1)
-        if len(self.part.outer) > 1 or self.shape != "dict" or column is None:
+        if len(self.part.outer) > 1 or self.functions.reader.shape != "dict" or column is None:
             return None
         find = self.search.ahead(store)
         return lambda events: find(keys_of(events, column))
@@ -101,7 +99,7 @@ class AnswerText:
         rows = {place: f"r{place}" for place in (0, *outer)}
         read = frozenset().union(*map(sources_read, plan.expressions))
         kept = (0,) if self.of_relation else ()
-        loop = loop_over(self.functions, source, rows, shape=self.shape, nullable=outer, kept=kept)
+        loop = loop_over(self.functions, source, rows, nullable=outer, kept=kept)
         with source.block("def answer(rows, y, y0=None):"):
             source.line("e = y.row")
             if len(outer) == 1:

@@ -149,10 +149,10 @@ class CorrelatedCode:
         self.answer: AnswerText | None = None
         """The value itself, where every row that is found is a row of the subquery."""
         if source.relation != "answer" and answers_by_row(part):
-            self.answer = AnswerText(part, rows, self.functions, shape)
+            self.answer = AnswerText(part, rows, self.functions)
             return
         width = range(1, 1 + len(part.outer))
-        self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
+        self.finder = Finder(plan.where, 0, width, rows, self.functions, nullable=width)
         self.text = StatementText(StatementFrame(plan, around, self.answers, "correlated", None))
 
 

@@ -13,7 +13,6 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.source import SourceWriter
 from sql.errors import Fail
 from sql.plan.bound import Bound, conjuncts
-from sql.rows import Shape
 
 Sides = tuple[Event | None, ...]
 
@@ -35,14 +34,12 @@ class Inner:
         on: Sequence[Bound | None],
         where: Bound | None,
         stores: Sequence[Store],
-        shape: Shape,
         functions: FunctionSet,
         fail: Fail,
     ) -> None:
         """`fail` takes joined rows whose condition cannot be evaluated."""
         self.fail = fail
         self.stores = stores
-        self.shape = shape
         self.functions = functions
         self.parts = parts_of([*on, where])
         self.tested = parts_of(on)
@@ -67,7 +64,7 @@ class Inner:
         """The function that finds the joined rows of an event of a source."""
         chain = JoinLoops(self.parts, self.tested, start, self.stores)
         source = SourceWriter()
-        loop = loop_over(self.functions, source, chain.rows(), shape=self.shape, kept=chain.kept)
+        loop = loop_over(self.functions, source, chain.rows(), kept=chain.kept)
         with source.block(f"def partners(y{start}, now):"):
             source.line(f"r{start} = y{start}.row")
             source.line("found = []")

@@ -14,29 +14,27 @@ from sql.codegen.functions import FunctionSet
 from sql.errors import Fail
 from sql.plan.clauses import is_outer
 from sql.plan.logical import Plan
-from sql.rows import Shape
 from sql.types import Saved
 
 
 class JoinSources:
     """The rows of the sources of a join."""
 
-    def __init__(
-        self, plan: Plan, functions: FunctionSet, shape: Shape, pulled: Mapping[int, Pulled], fail: Fail
-    ) -> None:
+    def __init__(self, plan: Plan, functions: FunctionSet, pulled: Mapping[int, Pulled], fail: Fail) -> None:
         """`pulled`: sources whose rows are only looked up. `fail` takes joined rows whose condition cannot be
         evaluated."""
         self.fail = fail
         self.plan = plan
         self.functions = functions
-        self.shape = shape
-        self.stores: list[Store] = [pulled.get(place) or Rows(shape) for place in range(len(plan.sources))]
+        self.stores: list[Store] = [
+            pulled.get(place) or Rows(functions.reader.shape) for place in range(len(plan.sources))
+        ]
         self.drivers = plan.drivers
         self.is_outer = is_outer(plan.joins)
 
     def way(self) -> Inner | Outer:
         """The search for joined rows that the kinds of the joins need."""
-        settings = self.stores, self.shape, self.functions, self.fail
+        settings = self.stores, self.functions, self.fail
         if self.is_outer:
             return Outer(self.plan.joins, *settings)
         return Inner([join.on for join in self.plan.joins], self.plan.where, *settings)

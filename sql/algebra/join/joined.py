@@ -19,7 +19,6 @@ from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
 from sql.errors import Fail
 from sql.plan.logical import Plan
-from sql.rows import Shape
 from sql.types import Saved
 
 NewEvent = Callable[[Any, int], Event]
@@ -32,12 +31,11 @@ class Joined(JoinSources):
         self,
         plan: Plan,
         functions: FunctionSet,
-        shape: Shape,
         pulled: Mapping[int, Pulled],
         fail: Fail,
         new_event: NewEvent,
     ) -> None:
-        super().__init__(plan, functions, shape, pulled, fail)
+        super().__init__(plan, functions, pulled, fail)
         self.new_event = new_event
         for store in pulled.values():
             store.own = lambda event: new_event(event.row, event.time_ms)

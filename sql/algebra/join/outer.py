@@ -17,7 +17,6 @@ from sql.algebra.table.search import Finder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.errors import Fail
 from sql.plan.clauses import JoinPlan
-from sql.rows import Shape
 
 Net = dict[Sides, int]
 """For each joined row the number of times it came less the number of times it left."""
@@ -38,7 +37,6 @@ class Step:
         place: int,
         width: int,
         right: Store,
-        shape: Shape,
         functions: FunctionSet,
         fail: Fail,
     ) -> None:
@@ -48,7 +46,7 @@ class Step:
         """False while pairs are evaluated again, whose errors were reported when their rows came."""
         self.place = place
         self.width = width
-        self.left = Rows(shape)
+        self.left = Rows(functions.reader.shape)
         self.right = right
         self.number = 0
         """The number of the newest row of the left side: rows of equal values are in order of arrival."""
@@ -59,7 +57,7 @@ class Step:
         on = join.on
         self.holds: Callable[..., Any] | None = None if on is None else functions.true(on)
         before = frozenset(range(place))
-        options: Any = {"shape": shape, "nullable": before, "reports": True}
+        options: Any = {"nullable": before, "reports": True}
         self.to_right = Finder(on, place, before, right, functions, **options).over(right, self._failed)
         self.to_left = Finder(on, before, {place}, self.left, functions, **options).over(
             self.left, self._failed
@@ -204,14 +202,13 @@ class Outer:
         self,
         joins: Sequence[JoinPlan],
         stores: Sequence[Store],
-        shape: Shape,
         functions: FunctionSet,
         fail: Fail,
     ) -> None:
         """`fail` takes joined rows whose condition cannot be evaluated."""
         self.stores = stores
         self.steps = [
-            Step(join, place, len(stores), stores[place], shape, functions, fail)
+            Step(join, place, len(stores), stores[place], functions, fail)
             for place, join in enumerate(joins, start=1)
         ]
 

@@ -13,7 +13,6 @@ from sql.algebra.join.store import Pulled
 from sql.codegen.functions import FunctionSet
 from sql.errors import Fail
 from sql.plan.logical import Plan
-from sql.rows import Shape
 
 FEW = 8
 """So many events are looked through one by one."""
@@ -26,13 +25,12 @@ class Passing(JoinSources):
         self,
         plan: Plan,
         functions: FunctionSet,
-        shape: Shape,
         pulled: Mapping[int, Pulled],
         fail: Fail,
         chains: Mapping[int, JoinLoops],
     ) -> None:
         """`chains`: how the text finds the partners of the rows of each source whose events make rows."""
-        super().__init__(plan, functions, shape, pulled, fail)
+        super().__init__(plan, functions, pulled, fail)
         self.starts = tuple(chains)
         self.finders = tuple([find for chain in chains.values() for find in chain.opened(self.stores)])
         """The functions that the text calls, in the order of its loops."""

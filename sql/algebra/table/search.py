@@ -13,7 +13,7 @@ tested again. The rest of the condition is tested on each row that is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -27,11 +27,9 @@ from sql.algebra.table.sorted_rows import placed
 from sql.codegen.expression_code import Code
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
-from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.errors import Fail
 from sql.plan.bound import Bound, Read, conjuncts, reads_subquery, sources_read
-from sql.rows import Shape
 
 Find = Callable[[Sequence[Any], int], list[Event]]
 """The rows that stand beside rows, by source, at an instant. Those of sources that are not known may be
@@ -158,20 +156,15 @@ def loop_over(
     source: SourceWriter,
     rows: dict[int, str],
     *,
-    shape: Shape = "dict",
-    nullable: Collection[int] = (),
-    kept: Collection[int] = (),
+    nullable: Container[int] = (),
+    kept: Container[int] = (),
 ) -> LoopWriter:
     """A writer of statements over rows that stand in locals, at the instant `now`."""
-    slots: dict[tuple[str, object], Code] = {
+    slots: dict[Any, Code] = {
         ("event_time", None): Code("now", False, True, "number"),
         ("istream", None): Code("True", False, True),
     }
-    own = functions.writer
-    reader = RowReader(
-        functions.names, functions.catalog, shape, slots, joined=True, rows=rows, nullable=nullable, kept=kept
-    )
-    return LoopWriter(source, reader, own.warnings, own.context)
+    return functions.loop(source, slots, rows=rows, nullable=nullable, kept=kept)
 
 
 def _whole(own: Own, known: Collection[int]) -> str:
@@ -203,7 +196,6 @@ class Finder:
         store: RowStore,
         functions: FunctionSet,
         *,
-        shape: Shape = "dict",
         nullable: Collection[int] = (),
         reports: bool = False,
     ) -> None:
@@ -217,7 +209,7 @@ class Finder:
         kept = self.places if store.of_relation and isinstance(own, int) else ()
         rows = {place: f"r{place}" for place in (*self.places, *known)}
         source = SourceWriter()
-        loop = loop_over(functions, source, rows, shape=shape, nullable=nullable, kept=kept)
+        loop = loop_over(functions, source, rows, nullable=nullable, kept=kept)
         self.reports = reports
         self._write(source, loop, parts, "y" if kept else "y.row")
         self.find = functions.generate(source, Event=Event, DATA_ERRORS=DATA_ERRORS)["find"]

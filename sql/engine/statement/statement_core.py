@@ -84,7 +84,7 @@ class StatementCore(RunningQuery, Running):
 
     def _joined(self) -> Joined | Passing | None:
         program, text = self.program, self.program.text.join
-        settings = self.plan, program.functions, program.shape, self.pulled, self.fail
+        settings = self.plan, program.functions, self.pulled, self.fail
         if text is not None:
             return Passing(*settings, text.chains)
         return Joined(*settings, self.new_event) if self.plan.joins else None
