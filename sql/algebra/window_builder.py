@@ -5,7 +5,7 @@ Expressions of parameters are compiled once per plan; lengths and sizes are eval
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from sql.aggregates.base import Removal
@@ -31,11 +31,8 @@ from sql.algebra.windows.catalog import Computed, Start
 from sql.algebra.windows.lots import lot_window
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
-from sql.codegen.support import Warnings
 from sql.errors import DataError
-from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.clauses import (
     LotPlan,
@@ -48,7 +45,7 @@ from sql.plan.clauses import (
 )
 from sql.plan.options import RuleOptions
 from sql.plan.rewriting import without_event
-from sql.rows import Shape, as_dict
+from sql.rows import as_dict
 from sql.types import literal
 
 PER_KEY = ("length", "lastevent", "keepall", "time")
@@ -62,26 +59,20 @@ class WindowBuilder:
         self,
         source: SourcePlan,
         options: RuleOptions,
-        catalog: Catalog,
-        context: Context,
-        warnings: Warnings,
-        shape: Shape,
-        subqueries: Sequence[Callable[[Event], Any]] = (),
+        functions: FunctionSet,
         *,
         alone: bool = False,
         keeps_values: bool = False,
         shown_by: tuple[Bound, ...] = (),
     ) -> None:
-        """`subqueries`: the values of the statement's subqueries, which filters read.
+        """`functions`: those of the filter and of parameters, over the rows of the source.
         `alone`: the only source of a statement, whose single window may be written into the loop.
         `keeps_values`: of its events only what they contribute is read.
         `shown_by`: the keys of its groups, where all that a step changes in a group is one row."""
         self.source = source
         self.options = options
-        self.context = context
-        self.functions = FunctionSet(
-            catalog, context, warnings, shape=shape, joined=source.rows_are_tuples, subqueries=subqueries
-        )
+        self.functions = functions
+        self.zone = options.zone_info()
         self.alone = alone
         self.keeps_values = keeps_values
         self.shown_by = shown_by
@@ -107,7 +98,7 @@ class WindowBuilder:
             return None
         keys = group.arguments["keys"]
         if inner[0].name == "time" and keys == self.shown_by:
-            return Lifetime(self._argument(inner[0], "period", "period"), self.context.zone, Removal.ANY)
+            return Lifetime(self._argument(inner[0], "period", "period"), self.zone, Removal.ANY)
         key = self._key(group, "keys", keys)
         return QueuePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
 
@@ -185,7 +176,7 @@ class WindowBuilder:
         spec = windows.lookup(plan.name)
         assert spec is not None
         assert spec.make is not None
-        start = Start(now_ms, self.context.zone)
+        start = Start(now_ms, self.zone)
         arguments = {
             parameter.name: self._argument(plan, parameter.name, parameter.kind)
             for parameter in spec.parameters
@@ -262,7 +253,7 @@ class WindowBuilder:
         return Key(key_of, lambda key, event: self._lot_window(lot, started()))
 
     def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
-        start = Start(now_ms, self.context.zone)
+        start = Start(now_ms, self.zone)
         if not lot.windows:
             return Current()
         line = meet([self._lot_queue(window, start) for window in lot.windows])
@@ -294,7 +285,7 @@ class WindowBuilder:
         """The instant update points count from (`align`); None: the first event's arrival."""
         align = self.options.align
         if align == "local":
-            return Grid(every.millis, self.context.zone).floor(now_ms)
+            return Grid(every.millis, self.zone).floor(now_ms)
         return {"creation": now_ms, "epoch": 0, "first_event": None}[align]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql.algebra.pattern import PatternBuilder
-from sql.codegen.functions import FunctionSet, PatternReader
+from sql.codegen.functions import PatternReader
 from sql.compiler.shared_code import SharedCode
 from sql.plan.clauses import SourcePlan
 
@@ -16,9 +16,7 @@ class PatternCode:
         self.source = source
         self.plan = source.pattern
         self.streams = frozenset(self.plan.streams)
-        self.functions = FunctionSet(
-            *around.settings, shape=around.env.shape, text=self.plan.text, kind=PatternReader
-        )
+        self.functions = around.function_set(text=self.plan.text, kind=PatternReader, subqueries=())
         builder = PatternBuilder(self.plan, self.functions, around.context.zone, around.options)
         self.pattern = builder.fastest()
         """Makes a pattern, not yet started, given what takes its errors."""

@@ -17,7 +17,6 @@ from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.operator import Operator
 from sql.algebra.table.search import Finder
 from sql.algebra.window_builder import WindowBuilder
-from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.compiler.answer import AnswerText, answers_by_row
 from sql.compiler.pattern_code import PatternCode
@@ -44,7 +43,10 @@ class Program(SharedCode):
         self.subqueries = subqueries_of(plan.subqueries, self)
         aggregates, prevs = len(plan.aggregates), len(plan.prevs)
         self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
-        self.functions = self._functions()
+        hits = HitCounters(plan.hits)
+        self.functions = self.function_set(
+            text=plan.text, joined=plan.reads_tuples, offsets=self.offsets, hits=hits
+        )
         self.builders = [self._builder(source) for source in plan.sources]
         self.filters = [
             None if source.filter is None else builder.functions.true(source.filter)
@@ -78,19 +80,13 @@ class Program(SharedCode):
             return None
         return self.builders[0].build(now_ms, Nobody(), lambda: now_ms)
 
-    def _functions(self) -> FunctionSet:
-        """The set in which the functions of the statement's expressions are made."""
-        return FunctionSet(
-            *self.settings, shape=self.shape, joined=self.plan.reads_tuples, text=self.plan.text,
-            offsets=self.offsets, hits=HitCounters(self.plan.hits), subqueries=self.answers,
-        )  # fmt: skip
-
     def _builder(self, source: SourcePlan) -> WindowBuilder:
+        functions = self.function_set(joined=source.rows_are_tuples)
         alone = drives(self.plan) and self.use != "observed"
+        kept = alone and keeps_values(self.plan)
         return WindowBuilder(
-            source, self.options, *self.settings, self.shape, self.answers,
-            alone=alone, keeps_values=alone and keeps_values(self.plan), shown_by=self._shown_by(),
-        )  # fmt: skip
+            source, self.options, functions, alone=alone, keeps_values=kept, shown_by=self._shown_by()
+        )
 
     def _shown_by(self) -> tuple[Bound, ...]:
         """The keys of the groups, where a step shows no more than one row
@@ -134,16 +130,15 @@ class CorrelatedCode:
     def __init__(self, part: SubqueryPlan, around: SharedCode) -> None:
         plan = part.plan
         self.part = part
-        self.shape = shape = around.env.shape
+        self.shape = around.env.shape
         self.warnings = around.warnings
         self.answers: list[Answer] = [no_answer] * len(plan.subqueries)
         """The values of the subqueries in it, of the instance at work."""
         self.subqueries = subqueries_of(plan.subqueries, around)
-        self.functions = FunctionSet(
-            *around.settings, shape=shape, joined=True, text=plan.text, subqueries=self.answers
-        )
+        self.functions = around.function_set(text=plan.text, joined=True, subqueries=self.answers)
         source = plan.sources[0]
-        self.builder = WindowBuilder(source, plan.options, *around.settings, shape, self.answers)
+        of_source = around.function_set(joined=source.rows_are_tuples, subqueries=self.answers)
+        self.builder = WindowBuilder(source, plan.options, of_source)
         self.passes = None if source.filter is None else self.builder.functions.true(source.filter)
         rows = store_of(source, self, around.env)
         self.answer: AnswerText | None = None
@@ -194,7 +189,7 @@ def finder_of(program: Program) -> Finder | None:
     plan = program.plan
     if len(plan.sources) > 1:
         return None
-    functions = FunctionSet(*program.settings, joined=True, subqueries=program.answers)
+    functions = program.function_set(joined=True)
     source = plan.sources[0]
     store = Pulled(program.catalog.relations[source.stream], program.filters[0])
     return Finder(plan.where, 0, (), store, functions)

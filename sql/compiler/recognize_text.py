@@ -22,7 +22,7 @@ from sql.algebra.recognize.automaton import RecognizeProgram
 from sql.algebra.recognize.readings import Reading, Rules
 from sql.algebra.window_builder import period
 from sql.codegen.expression_code import Code
-from sql.codegen.functions import FunctionSet, PatternReader
+from sql.codegen.functions import PatternReader
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_items
 from sql.codegen.source import Generated, SourceWriter, identifier
@@ -42,7 +42,7 @@ class RecognizeText:
     ) -> None:
         """`is_held`: rows may leave a window, or matches wait for the end of an interval."""
         self.plan = plan
-        self.functions = FunctionSet(*around.settings, shape=around.env.shape)
+        self.functions = around.function_set(subqueries=())
         width = len(plan.variables)
         self.places = [f"v_{place}" for place in range(width)]
         self.lists = {place: f"list_{place}" for place, is_list in enumerate(plan.lists) if is_list}
@@ -188,8 +188,7 @@ class RecognizeCode:
         plan = source.recognize
         assert plan is not None
         self.plan = plan
-        shape = around.env.shape
-        self.functions = FunctionSet(*around.settings, shape=shape, text=plan.text, kind=PatternReader)
+        self.functions = around.function_set(text=plan.text, kind=PatternReader, subqueries=())
         self.is_windowed = source.keeps
         self.is_held = self.is_windowed or plan.interval is not None
         """True if rows leave a window, or matches wait for the end of an interval."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.functions.definition import Context
 from sql.plan.options import RuleOptions
@@ -56,10 +57,10 @@ class SharedCode:
         self.answers: list[Answer] = [no_answer] * subqueries
         """The values of the subqueries of the instance at work."""
 
-    @property
-    def settings(self) -> tuple[Catalog, Context, Warnings]:
-        """The arguments of every writer of functions."""
-        return self.catalog, self.context, self.warnings
+    def function_set(self, **options: Any) -> FunctionSet:
+        """A set of functions over the rows of the streams; `options` are those of `FunctionSet`."""
+        options = {"shape": self.env.shape, "subqueries": self.answers, **options}
+        return FunctionSet(self.catalog, self.context, self.warnings, **options)
 
 
 class Seat:

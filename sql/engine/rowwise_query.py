@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 from sql.algebra.derived.analytic import analytic_stage
-from sql.codegen.functions import FunctionSet
 from sql.compiler.rowwise_text import Pour, RowwiseText
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission, Row, singles
@@ -32,7 +31,7 @@ class Rowwise(RunningQuery, Running):
         code = SharedCode(env, plan.options)
         self.context, self.warnings = code.context, code.warnings
         self.is_timed = plan.timestamp is not None
-        self.functions = FunctionSet(*code.settings, shape=shape, text=plan.text)
+        self.functions = code.function_set(text=plan.text)
         self.analytic = analytic_stage(plan, self.functions)
         self.text = RowwiseText(plan, env.catalog, shape, self.functions, self.analytic)
         self.code = self.text.push(env.name, self.fail)

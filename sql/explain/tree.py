@@ -8,7 +8,7 @@ from dataclasses import replace
 from sql.aggregates.base import Removal
 from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.algebra.windows import catalog as windows
-from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.costs import Cost, Extra, Growth, WindowCost
 from sql.explain import context_nodes, pattern_tree, relation_nodes, words
 from sql.explain.composition import Composition, of_group_window, of_plan, of_source
@@ -239,9 +239,10 @@ def removal(plan: Plan) -> Removal:
     from sql.explain.stand_ins import variables_of
     from sql.functions.definition import Context
 
-    settings = variables_of(plan), Context(zone=plan.options.zone_info()), Warnings()
+    source, context = plan.sources[0], Context(zone=plan.options.zone_info())
     try:
-        builder = WindowBuilder(plan.sources[0], plan.options, *settings, "dict")
+        functions = FunctionSet(variables_of(plan), context, Warnings(), joined=source.rows_are_tuples)
+        builder = WindowBuilder(source, plan.options, functions)
         return builder.build(0, Nobody(), lambda: 0).departure
     except DATA_ERRORS:
         return Removal.ANY

@@ -58,7 +58,7 @@ class StatementFrame:
         stream."""
         self.plan = plan
         self.shape = around.env.shape
-        self.catalog, self.context, self.warnings = around.settings
+        self.catalog, self.context, self.warnings = around.catalog, around.context, around.warnings
         self.use = use
         self.is_driven = drives(plan) and use not in EVALUATING
         """True if events go through a loop; else changes are handed over, or rows that a search has found."""

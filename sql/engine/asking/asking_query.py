@@ -15,7 +15,7 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.operator import earliest
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission, Row
 from sql.engine.asking.asked_table import Rows
@@ -39,7 +39,7 @@ class Asking(QueryDecorator):
         self.counts = {"events_in": 0}
         code = SharedCode(env, self.plan.options)
         self._context = code.context
-        functions = FunctionSet(*code.settings, text=self.plan.text)
+        functions = code.function_set(text=self.plan.text, shape="dict")
         asks = [Ask(ask, env.catalog.asked[ask.table], functions) for ask in self.plan.asks]
         self.room = Room(self.name, asks, functions.failure)
         self._passes = [functions.true(part) for part in decided_before(self.plan)]

@@ -188,7 +188,7 @@ class Question:
         code = SharedCode(self.env, OPTIONS)
         codes = subqueries_of(plan.subqueries, code)
         subqueries = Subqueries(codes, code.warnings, self.env, RunningStatement, _raise_reason)
-        return FunctionSet(*code.settings, joined=True, text=self.text, subqueries=subqueries.answers)
+        return code.function_set(text=self.text, joined=True, subqueries=subqueries.answers)
 
 
 def _raise_reason(row: Row, why: str) -> None:

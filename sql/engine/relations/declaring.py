@@ -60,7 +60,7 @@ class WindowCode(SharedCode):
         assert isinstance(plan.acts, WindowDeclaration)
         self.declaration = plan.acts
         self.batches = any(role_of(item.name) == "batch" for item in self.declaration.source.windows)
-        self.builder = WindowBuilder(self.declaration.source, plan.options, *self.settings, "kept")
+        self.builder = WindowBuilder(self.declaration.source, plan.options, self.function_set(shape="kept"))
 
 
 class WindowStatement(DeclaringStatement[NamedWindow]):

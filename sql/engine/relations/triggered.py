@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.pattern_code import PatternCode
 from sql.compiler.program import subqueries_of
 from sql.compiler.shared_code import Environment, Seat, SharedCode
@@ -46,13 +46,9 @@ class TriggerCode(SharedCode):
         self.passes: Callable[..., Any] | None = None
         """The filter of the trigger."""
         if source.filter is not None:
-            self.passes = self.functions_over(joined=False).true(source.filter)
-        self.functions = self.functions_over(joined=True)
+            self.passes = self.function_set(text=plan.text).true(source.filter)
+        self.functions = self.function_set(text=plan.text, joined=True)
         self.pattern = None if source.pattern is None else PatternCode(source, self)
-
-    def functions_over(self, *, joined: bool) -> FunctionSet:
-        """A writer of functions over rows, or over the rows of several sources."""
-        return FunctionSet(*self.settings, joined=joined, text=self.plan.text, subqueries=self.answers)
 
 
 C = TypeVar("C", bound=TriggerCode)

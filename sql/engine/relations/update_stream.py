@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission
 from sql.engine.relations.triggered import PostingStatement
@@ -21,7 +21,7 @@ class UpdateStreamCode(SharedCode):
         assert isinstance(acts, UpdateStreamPlan)
         self.plan = plan
         self.drops = acts.drops
-        self.functions = FunctionSet(*self.settings, text=plan.text)
+        self.functions = self.function_set(text=plan.text)
         self.passes = None if acts.trigger.filter is None else self.functions.true(acts.trigger.filter)
         self.setters = [(name, self.functions.value(value)) for name, value in acts.assignments]
 

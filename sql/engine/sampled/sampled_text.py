@@ -51,8 +51,8 @@ class SampledText(SharedCode):
 
     def text_functions(self) -> FunctionSet:
         """The writer of expressions for a text of its own."""
-        found = FunctionSet(*self.settings, shape=self.shape, joined=bool(self.plan.joins),
-                            text=self.plan.text, hits=self.hits, literals=False)  # fmt: skip
+        joined = bool(self.plan.joins)
+        found = self.function_set(text=self.plan.text, joined=joined, hits=self.hits, literals=False)
         found.names.bound["partition"] = self.partition
         return found
 

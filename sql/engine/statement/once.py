@@ -9,7 +9,6 @@ from sql.algebra.event import Event
 from sql.algebra.operator import earliest
 from sql.algebra.output.limit_builder import counted_condition
 from sql.algebra.output.output_triggers import CountedCondition
-from sql.codegen.functions import FunctionSet
 from sql.compiler.program import subqueries_of
 from sql.compiler.shared_code import Environment, Seat, SharedCode
 from sql.emission import Emission, Update
@@ -29,7 +28,7 @@ class OnceCode(SharedCode):
         super().__init__(env, plan.options, len(plan.subqueries))
         self.plan = plan
         self.subqueries = subqueries_of(plan.subqueries, self)
-        self.functions = FunctionSet(*self.settings, text=plan.text, subqueries=self.answers)
+        self.functions = self.function_set(text=plan.text)
         self.row = self.functions.row(plan.items, [])
         self.gives_rows = plan.selector != "rstream"
         """False if only rows that leave are selected: a row without FROM never does."""
