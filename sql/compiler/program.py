@@ -15,11 +15,12 @@ from sql.algebra.accumulators import LocalGroups
 from sql.algebra.derived.statistics import Nobody
 from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.operator import Operator
+from sql.algebra.pattern import PatternBuilder
 from sql.algebra.table.search import Finder
 from sql.algebra.window_builder import WindowBuilder
+from sql.codegen.functions import PatternReader
 from sql.codegen.hits import HitCounters
 from sql.compiler.answer import AnswerText, answers_by_row
-from sql.compiler.pattern_code import PatternCode
 from sql.compiler.recognize_text import RecognizeCode
 from sql.compiler.shared_code import Answer, Environment, SharedCode, no_answer
 from sql.compiler.statement.by_value import keeps_values
@@ -119,6 +120,20 @@ def looking_code(plan: Plan, env: Environment, use: Use = "looking") -> Program:
     """The program of a statement that only reads named windows. The rows of a relation alone are searched."""
     is_searched = len(plan.sources) == 1 and plan.sources[0].relation is not None
     return Program(plan, env, "evaluated" if is_searched else use)
+
+
+class PatternCode:
+    """The functions of a pattern's filters and parameters, which read the instance at work."""
+
+    def __init__(self, source: SourcePlan, around: SharedCode) -> None:
+        assert source.pattern is not None
+        self.source = source
+        self.plan = source.pattern
+        self.streams = frozenset(self.plan.streams)
+        self.functions = around.function_set(text=self.plan.text, kind=PatternReader, subqueries=())
+        builder = PatternBuilder(self.plan, self.functions, around.context.zone, around.options)
+        self.pattern = builder.fastest()
+        """Makes a pattern, not yet started, given what takes its errors."""
 
 
 # --- subqueries ---------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.pattern_code import PatternCode
-from sql.compiler.program import subqueries_of
+from sql.compiler.program import PatternCode, subqueries_of
 from sql.compiler.shared_code import Environment, Seat, SharedCode
 from sql.emission import Emission, Row
 from sql.engine.query import Running, RunningQuery

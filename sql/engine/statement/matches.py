@@ -12,7 +12,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.pattern import Pattern
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.pattern_code import PatternCode
+from sql.compiler.program import PatternCode
 from sql.emission import Emission
 from sql.engine.statement.statement_core import StatementCore
 from sql.plan.logical import Plan

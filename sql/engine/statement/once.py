@@ -71,10 +71,10 @@ class Once(RunningQuery, Running):
         self.now_ms = max(self.now_ms, now_ms)
         self.seat.take(self.now_ms)
         self.subqueries.advance(now_ms)
-        if self.due_ms is None:
-            return self.take()
-        self.due_ms = None
-        return self._emissions(now_ms) + self.take()
+        if self.due_ms is not None:
+            self.due_ms = None
+            self._emit(now_ms)
+        return self.take()
 
     def next_deadline(self) -> int | None:
         """When the row is due, or something in a subquery."""
@@ -84,14 +84,14 @@ class Once(RunningQuery, Running):
         """The partition ends: the row of `when terminated`."""
         self.now_ms = max(self.now_ms, now_ms)
         self.seat.take(self.now_ms)
-        return [] if self.at_end is None or not self.at_end.is_met() else self._emissions(now_ms)
+        if self.at_end is not None and self.at_end.is_met():
+            self._emit(now_ms)
+        return self.take()
 
-    def _emissions(self, now_ms: int) -> list[Emission]:
+    def _emit(self, now_ms: int) -> None:
         rows = self.read(now_ms) if self.code.gives_rows else []
-        if not rows and (self.plan.output is None or self.plan.output.mode in ("first", "last")):
-            return []
-        self.counts["rows_out"] += len(rows)
-        return [Emission(self.name, now_ms, "rows", rows)]
+        if rows or not (self.plan.output is None or self.plan.output.mode in ("first", "last")):
+            self.out.append(Emission(self.name, now_ms, "rows", rows))
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The row at this instant."""
