@@ -46,7 +46,7 @@ def windows() -> str:
         "the page [windows](../windows.md) explains them with pictures.\n\n`Retain` keeps events until "
         "its policy lets them go, `Gate` holds them back until "
         "its trigger, `Sample` shows what is there, `Key` has one instance per key, "
-        "`Meet` is the intersection of several and `Join` their union. "
+        "`Intersect` keeps what all its windows keep, `Union` what any of them keeps. "
         "d, p, t and m are lengths of time, n and c counts, k keys.\n",
         "## In GROUP BY\n\n`FILTER(WHERE …)` before the window, "
         "`OVER(PARTITION BY …)` for one window per key.\n",

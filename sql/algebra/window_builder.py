@@ -16,8 +16,8 @@ from sql.algebra.gate.batch import EventBatch
 from sql.algebra.gate.gate import Gate
 from sql.algebra.gate.gated_queue import CountedQueue, PeriodicQueue, UpdatePoints
 from sql.algebra.gate.triggers import Trigger
+from sql.algebra.intersect import allow_gaps, intersect
 from sql.algebra.key import Key, Reclaim
-from sql.algebra.meet import allow_gaps, meet
 from sql.algebra.operator import Chain, Current, LastRow, Operator, Pass
 from sql.algebra.retain.by_key import LatestOf, LatestPerKey
 from sql.algebra.retain.data_clock import check_stamp
@@ -164,7 +164,7 @@ class WindowBuilder:
         batch = next((member for member in members if isinstance(member, EventBatch)), None)
         if batch is not None:
             return Gate(batch, policies)
-        return self._kept(policies[0]) if self.alone and len(policies) == 1 else meet(policies)
+        return self._kept(policies[0]) if self.alone and len(policies) == 1 else intersect(policies)
 
     def _kept(self, window: Policy) -> Policy:
         """The window, as one of what events contribute where it can be."""
@@ -256,7 +256,7 @@ class WindowBuilder:
         start = Start(now_ms, self.zone)
         if not lot.windows:
             return Current()
-        line = meet([self._lot_queue(window, start) for window in lot.windows])
+        line = intersect([self._lot_queue(window, start) for window in lot.windows])
         if not lot.unique and (lot.every_count is None or not line.has_timers):
             line = self._kept(line)
         assert isinstance(line, Queue)

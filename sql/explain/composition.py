@@ -97,7 +97,9 @@ def _stages(out: Composition, windows: list[WindowPlan], union: bool, text: str)
             if spec.unbounded is not None:
                 out.unbounded.append(spec.unbounded)
     if len(members) > 1:
-        out.stages.append(f"{'Join' if union else 'Meet'}({', '.join(_one(member) for member in members)})")
+        out.stages.append(
+            f"{'Union' if union else 'Intersect'}({', '.join(_one(member) for member in members)})"
+        )
     elif members:
         out.stages += members[0]
     out.stages += derived
@@ -168,7 +170,7 @@ def _lot_windows(out: Composition, lot: LotPlan, text: str) -> str:
             out.unbounded.append(entry.unbounded)
     out.state.append(held or CURRENT.state)
     if len(members) > 1:
-        return f"Meet({', '.join(members)})"
+        return f"Intersect({', '.join(members)})"
     return "; ".join(members or _written(CURRENT, {}))
 
 

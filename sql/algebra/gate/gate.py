@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import EventBatch
-from sql.algebra.meet import Meet
+from sql.algebra.intersect import Intersect
 from sql.algebra.operator import FindEvent, Operator, earliest
 from sql.algebra.retain.policies import Policy
 from sql.algebra.sight import BatchSight, Sight
@@ -50,7 +50,7 @@ class Gate(Gated):
 
     def __init__(self, batch: EventBatch, policies: Sequence[Policy] = ()) -> None:
         self.batch = batch
-        self.policies = Meet(policies)
+        self.policies = Intersect(policies)
         kinds = {policy.departure for policy in policies}
         self.departure = Removal.FIFO if kinds <= {Removal.FIFO, Removal.NEVER} else Removal.ANY
         self.surely_holds = "" if policies else batch.trigger.surely_holds

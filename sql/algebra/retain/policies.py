@@ -2,7 +2,7 @@
 
 A policy is the whole difference between two windows that let events in at once. Each is an operator, so that
 one alone is a window, whose statements a loop can write: in the text `window` is the container, `x` the event
-that enters, `y` one that leaves. `sql.algebra.meet` combines several.
+that enters, `y` one that leaves. `sql.algebra.intersect` combines several.
 """
 
 from __future__ import annotations

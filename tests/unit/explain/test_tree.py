@@ -81,15 +81,17 @@ def test_windows_in_from() -> None:
         "insert into Out select irstream k, sum(n) from E(n > 0)#length(2)#time(10 sec) group by k "
         "output last every 2 sec"
     ).splitlines()[:8] == [
-        "insert into Out                                                        · row by row",
-        "└─ Gate(every 2 s)                                                     · output last",
-        "   └─ select irstream k, sum(n)                                        · one row per changed group",
-        "      └─ Agg(sum(n) O(1))                                              · values leave "
+        "insert into Out                                                           · row by row",
+        "└─ Gate(every 2 s)                                                        · output last",
+        "   └─ select irstream k, sum(n)                                           "
+        "· one row per changed group",
+        "      └─ Agg(sum(n) O(1))                                                 · values leave "
         "in the order they came",
         "         └─ group by k",
-        "            └─ Meet(Retain(count 2), Retain(deadline arrival + 10 s))  · #length(2)#time(10 sec)",
-        "               └─ filter n > 0                                         · before the window",
-        "                  └─ stream E                                          · reads k, n",
+        "            └─ Intersect(Retain(count 2), Retain(deadline arrival + 10 s))  "
+        "· #length(2)#time(10 sec)",
+        "               └─ filter n > 0                                            · before the window",
+        "                  └─ stream E                                             · reads k, n",
     ]
 
 
@@ -113,7 +115,7 @@ def test_windows_in_from() -> None:
             "#groupwin(k)#length(5)#merge(k)#uni(price)",
             ["Agg(uni(price), posting the changed row)", "Key(k, Retain(count 5))"],
         ),
-        ("#length(2)#time(3 sec) retain-union", ["Join(Retain(count 2), Retain(deadline arrival + 3 s))"]),
+        ("#length(2)#time(3 sec) retain-union", ["Union(Retain(count 2), Retain(deadline arrival + 3 s))"]),
         ("#time(1 month)", ["Retain(deadline arrival + 1 month)"]),
     ],
 )
@@ -132,7 +134,7 @@ def test_compositions_have_the_actual_parameters(window: str, stages: list[str])
         ),
         (
             "from v in values within 10.0 retain 5 select v",
-            ["Meet(Retain(deadline arrival + 10 s), Retain(count 5))"],
+            ["Intersect(Retain(deadline arrival + 10 s), Retain(count 5))"],
         ),
         (
             "from v in values retain 3 every 2 with unique v select v",

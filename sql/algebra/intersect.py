@@ -1,9 +1,9 @@
-"""Meet: an event is kept while all members keep it.
+"""Intersect: an event is kept while all members keep it.
 
 What one evicts is taken from the others (feedback), so expiry frees slots. Members that all keep the order of
 arrival share one queue.
 
-         Meet(length(2), time(10 s))     a@1  b@2  c@3 −a     11: nothing (a is gone)   12 −b
+         Intersect(length(2), time(10 s))     a@1  b@2  c@3 −a     11: nothing (a is gone)   12 −b
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sql.codegen.source import SourceWriter
 from sql.types import Saved
 
 
-def meet(members: Sequence[Policy]) -> Policy:
+def intersect(members: Sequence[Policy]) -> Policy:
     """The intersection of windows."""
     if len(members) == 1:
         return members[0]
     queues = [member for member in members if isinstance(member, Queue) and member.is_queue]
-    return MeetQueue(queues) if len(queues) == len(members) else Meet(members)
+    return IntersectedQueue(queues) if len(queues) == len(members) else Intersect(members)
 
 
-class Meet(Policy):
+class Intersect(Policy):
     """The intersection of policies.
 
     In one step each member decides before any feedback. An event that one member refuses touches no member.
@@ -107,7 +107,7 @@ def _departure(policies: Sequence[Policy]) -> Removal:
     return Removal.FIFO if Removal.ANY not in kinds else Removal.ANY
 
 
-class MeetQueue(Queue):
+class IntersectedQueue(Queue):
     """The intersection of windows in order of arrival: one queue, whose oldest event
     leaves as soon as one of them evicts it.
 
