@@ -56,13 +56,6 @@ class KeptRow(_Row, eq=False):
         """All columns get the values of `row`; those it lacks are NULL."""
 
 
-def shown(row: Any) -> Any:
-    """A row of a query with dicts in the place of rows of relations, also among those of a joined one."""
-    if row.__class__ is tuple:
-        return tuple([shown(side) for side in row])
-    return row.row if isinstance(row, KeptRow) else row
-
-
 class TableRow(KeptRow, eq=False):
     """A row of a table.
 
@@ -102,11 +95,12 @@ def row_class(
 ) -> type[KeptClass]:
     """The class of rows with these columns, which are NULL at first; `computed`: those that aggregate."""
     methods = _methods(columns, computed)
+    fields = {column: field_name(column) for column in columns}
     found = msgspec.defstruct(
         base.__name__,
-        [*((field_name(column), Any, None) for column in columns), *base._after_columns],
+        [*((field, Any, None) for field in fields.values()), *base._after_columns],
         bases=(base,),
-        namespace=methods | {"row": property(methods["row"])},
+        namespace={**methods, "row": property(methods["row"]), "__columns__": fields},
         eq=False,
         gc=bool(computed),  # without accumulators no cycle can lead back to a row
     )

@@ -17,7 +17,6 @@ from sql.algebra.join.store import Looked, Pulled
 from sql.algebra.operator import Operator
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.feed import Feed
-from sql.algebra.table.row import shown
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program, as_seen
@@ -111,7 +110,7 @@ class StatementCore(RunningQuery, Running):
         """An event could not be evaluated."""
         if self.analytic is not None:
             self.analytic.drop(row)
-        self.report(shown(row), self.program.functions.failure(error, self.code))
+        self.report(row, self.program.functions.failure(error, self.code))
 
     @abstractmethod
     def present(self) -> list[dict[str, Any]]:
