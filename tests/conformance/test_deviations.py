@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.deviations import DEVIATIONS, REFUSED, deviation
+from tests.conformance.deviations import DEVIATIONS, deviation
+from tests.conformance.explanations import REFUSED
 from tests.conformance.live import run_live
 from tests.conformance.scenario import Difference, Drive, Scenario, Skip
 from tests.unit.sql.kuiper import each, refusal
@@ -73,6 +74,12 @@ def test_messages_of_empty_windows_are_left_out_and_no_others() -> None:
     assert deviation(text, [[{"c": 1}], [{}], []], [[{"c": 1}]]) == "empty windows"
     assert deviation(text, [[{"c": 1}], [{"c": 2}]], [[{"c": 1}]]) is None
     assert deviation(text, [[{"c": 1}]], list(REFUSED)) is None
+
+
+def test_rows_behind_the_cut_are_left_out_and_no_others() -> None:
+    text = "SELECT a FROM s GROUP BY COUNTWINDOW(3) ORDER BY a LIMIT 1"
+    assert deviation(text, [[{"a": 1}, {"a": 2, "b": 1}]], [[{"a": 1}]]) == "`LIMIT`"
+    assert deviation(text, [[{"a": 2}, {"a": 1}]], [[{"a": 1}]]) is None
 
 
 def test_the_live_answers() -> None:
