@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from math import ceil, floor, isfinite
+from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
@@ -41,13 +42,13 @@ class Ordered(Accumulator):
 class Quantile(Ordered):
     """The value at a place in the order of the numbers; NULLs and NaN are left out."""
 
-    __slots__ = ("fraction",)
+    __slots__ = ("part", "whole")
 
     name = "percentile_cont"
 
     def __init__(self, removal: Removal, fraction: object) -> None:
         super().__init__()
-        self.fraction = _fraction(fraction, self.name)
+        self.part, self.whole = _quotient(fraction, self.name)
 
     def add(self, value: object, event: EventView) -> None:
         check_number(value, self.name)
@@ -66,11 +67,10 @@ class Quantile(Ordered):
         count = self.values.count
         if not count:
             return None
-        place = self.fraction * (count - 1)
-        below = floor(place)
+        below, rest = divmod(self.part * (count - 1), self.whole)
         low = self.values.at(below)
-        high = self.values.at(below + 1) if place > below else low
-        return _between(low, high, place - below)
+        high = self.values.at(below + 1) if rest else low
+        return _between(low, high, rest, self.whole)
 
 
 class Median(Quantile):
@@ -93,14 +93,16 @@ class NearestRank(Quantile):
 
     def result(self) -> Any:
         count = self.values.count
-        return self.values.at(max(ceil(self.fraction * count) - 1, 0)) if count else None
+        return self.values.at(max(-(-self.part * count // self.whole) - 1, 0)) if count else None
 
 
-def _fraction(value: object, name: str) -> Fraction:
+@lru_cache(maxsize=100, typed=True)
+def _quotient(value: object, name: str) -> tuple[int, int]:
+    """A part of all values as numerator and denominator."""
     if value.__class__ not in (int, float) or not 0 <= value <= 1:
         raise ValueError(f"{name}() takes a constant from 0 to 1, not {value!r}")
     # From its text: 0.1 means a tenth exactly, so that the tenth of 30 values is the third.
-    return Fraction(str(value))
+    return Fraction(str(value)).as_integer_ratio()
 
 
 def _constant_fraction(value: float) -> None:
@@ -108,14 +110,16 @@ def _constant_fraction(value: float) -> None:
         raise DataError(f"percentiles take a part from 0 to 1, not {value!r}")
 
 
-def _between(low: float, high: float, part: Fraction) -> float:
-    """The value `part` of the way from low to high; with an infinity at one end that
-    infinity, at both ends NaN."""
-    if low == high or not part:
+def _between(low: float, high: float, rest: int, whole: int) -> float:
+    """The value `rest` / `whole` of the way from low to high; with an infinity at one end that infinity, at
+    both ends NaN."""
+    if low == high or not rest:
         return low if low.__class__ is float else to_float(int(low))
     if infinities := [end for end in (low, high) if end.__class__ is float and not isfinite(end)]:
         return sum(infinities)
-    return to_float(*(Fraction(low) + (Fraction(high) - Fraction(low)) * part).as_integer_ratio())
+    # In integers, so that only the last division rounds.
+    (a, b), (c, d) = low.as_integer_ratio(), high.as_integer_ratio()
+    return to_float(a * d * (whole - rest) + c * b * rest, b * d * whole)
 
 
 class Summed(OrderedMultiset):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sql.aggregates.base import Accumulator
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import SKIP, LocalGroups
 from sql.algebra.event import Event
@@ -52,6 +53,16 @@ class Groups:
     def empty(self, key: object, event: Event) -> Any:
         """A group without events."""
         return self.new(key, event) if self.fold.keeps_first else self.new(key)
+
+    def around(self, key: object, event: Event, accumulators: Iterable[Accumulator]) -> Any:
+        """A group of accumulators that exist already, those of a table's row."""
+        group = object.__new__(self.new)
+        group.key, group.n = key, 0
+        if self.fold.keeps_first:
+            group.first = event
+        for slot, accumulator in zip(self.fold.kept.slots, accumulators, strict=True):
+            setattr(group, slot.name, accumulator)
+        return group
 
     def remember(self, changed: Mapping[Any, Event]) -> None:
         """The events that stand for groups, by group, from now on."""

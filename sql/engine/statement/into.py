@@ -42,7 +42,6 @@ class TableFold:
         self.key = functions.key(plan.group_by)
         self.keys = [functions.value(key) for key in plan.group_by]
         self.arguments = [argument_of(call, functions) for call in plan.aggregates]
-        self.slots = statement.program.text.fold.kept.slots
         self.places = [self.table.places[name] for name in self.into.columns]
         """For each aggregate the place of its accumulator in a row."""
         self.sets = plan.grouping_sets
@@ -58,11 +57,9 @@ class TableFold:
             row = self.table.rows.by_key.get(key_for(self._row_keys(event)[key[0]]))
         else:
             row = self.table.rows.by_key.get(key)
-        group = self.statement.groups.empty(key, event)
-        if row is not None:
-            for slot, place in zip(self.slots, self.places, strict=True):
-                setattr(group, slot.name, row.accumulators[place])
-        return group
+        if row is None:
+            return self.statement.groups.empty(key, event)
+        return self.statement.groups.around(key, event, [row.accumulators[place] for place in self.places])
 
     def _rows_of(self, key: object, event: Event) -> list[TableRow]:
         """The rows an event is counted in: that of its key, or one for each grouping set."""
