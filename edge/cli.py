@@ -98,8 +98,10 @@ def _run(arguments: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
-        print(f"penstock {arguments.command}: {what}", file=sys.stderr)
+        from sinks.base import in_words
+
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"penstock {arguments.command}: {where}{in_words(error, with_file=False)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -54,6 +54,7 @@ from edge.monitor.http import StatusServer
 from edge.monitor.pages import Pages
 from edge.monitor.relations import Relations
 from edge.monitor.report import Report
+from sinks.base import in_words
 from sql import Catalog, Engine
 
 log = logging.getLogger("penstock.daemon")
@@ -325,4 +326,4 @@ class Daemon:
         try:
             self.dead_letters.close()
         except OSError as error:
-            log.error("dead_letter.lost", extra={"error": str(error)})
+            log.error("dead_letter.lost", extra={"error": in_words(error)})

@@ -42,13 +42,19 @@ PORTS = {"http": 80, "https": 443, "tcp": 1883, "mqtt": 1883, "ssl": 8883, "tls"
 _NUMBER = re.compile(r"\[Errno -?\d+\] ")
 
 
-def in_words(failure: BaseException) -> str:
-    """A failure of the system or the network without the number of the error.
+def in_words(failure: BaseException, *, with_file: bool = True) -> str:
+    """A failure of the system or the network without the number of the error; without the file where the
+    sentence around it names that.
 
     >>> in_words(ConnectionRefusedError(111, "Connection refused")), in_words(TimeoutError())
     ('connection refused', 'TimeoutError')
+    >>> in_words(PermissionError(13, "Permission denied", "a"), with_file=False)
+    'permission denied'
     """
-    text = _NUMBER.sub("", str(failure)) or type(failure).__name__
+    text = str(failure)
+    if not with_file and isinstance(failure, OSError) and failure.strerror:
+        text = failure.strerror
+    text = _NUMBER.sub("", text) or type(failure).__name__
     return text[0].lower() + text[1:] if text.split()[0].istitle() else text
 
 

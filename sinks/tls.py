@@ -85,7 +85,7 @@ def _look_at(path: str) -> None:
         with Path(path).open("rb"):
             pass
     except OSError as error:
-        raise BadTlsFile(path, f"'{path}' cannot be read: {error.strerror}") from None
+        raise BadTlsFile(path, f"'{path}' cannot be read: {in_words(error, with_file=False)}") from None
 
 
 class TlsSettings(Model):

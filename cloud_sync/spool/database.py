@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.errors import SpoolBusy, SpoolCorrupt, SpoolError, SpoolFull, SpoolVersion
+from sinks.base import in_words
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x50454E53  # "PENS"
@@ -169,7 +170,7 @@ def translated(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise SpoolFull(f"the disk is full, spool {path} cannot be made; free space") from error
-        why = f"{error.strerror}; see that the gateway may write there"
+        why = f"{in_words(error, with_file=False)}; see that the gateway may write there"
         raise SpoolError(f"spool {path} cannot be opened: {why}") from error
     except sqlite3.Error as error:
         extended = getattr(error, "sqlite_errorcode", 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 from cloud_sync.errors import TargetError
 from cloud_sync.file_operations import DiskFiles, Files
 from cloud_sync.names import safe
+from sinks.base import in_words
 
 TEMPORARY = "_incoming"
 """Folder of unfinished files. Readers of the bucket skip names that begin with an underscore."""
@@ -42,7 +43,7 @@ class DirectoryTarget:
             files.sync_folder(path.parent)
             files.remove(temporary)
         except OSError as error:
-            raise TargetError(f"cannot store {path}: {error.strerror or error}") from error
+            raise TargetError(f"cannot store {path}: {in_words(error, with_file=False)}") from error
         return created
 
     def replace(self, name: str, content: bytes) -> None:
@@ -57,13 +58,15 @@ class DirectoryTarget:
             files.replace(temporary, path)
             files.sync_folder(path.parent)
         except OSError as error:
-            raise TargetError(f"cannot store {path}: {error.strerror or error}") from error
+            raise TargetError(f"cannot store {path}: {in_words(error, with_file=False)}") from error
 
     def get(self, name: str) -> bytes | None:
         try:
             return self._files.read(self._path(name))
         except OSError as error:
-            raise TargetError(f"cannot read {name} in {self.root}: {error.strerror or error}") from error
+            raise TargetError(
+                f"cannot read {name} in {self.root}: {in_words(error, with_file=False)}"
+            ) from error
 
     def size(self, name: str) -> int | None:
         try:
@@ -71,7 +74,9 @@ class DirectoryTarget:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise TargetError(f"cannot read {name} in {self.root}: {error.strerror or error}") from error
+            raise TargetError(
+                f"cannot read {name} in {self.root}: {in_words(error, with_file=False)}"
+            ) from error
 
     def names(self, prefix: str) -> Iterator[str]:
         for path in (self.root / prefix).rglob("*"):

@@ -60,7 +60,9 @@ def own_token(directory: Path) -> str:
             file.write(token + "\n")
         draft.replace(directory / TOKEN_FILE)
     except OSError as error:
-        log.warning("http.token_not_stored", extra={"error": str(error)})
+        from sinks.base import in_words  # not for commands, which read the token only
+
+        log.warning("http.token_not_stored", extra={"error": in_words(error)})
     return token
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge.base.forked import fork
+from sinks.base import in_words
 from sql.errors import DataError, SqlError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Apart:
         except TimeoutError:
             raise
         except OSError as error:
-            raise DataError(f"no process can be made for the question: {error.strerror}") from None
+            raise DataError(f"no process can be made for the question: {in_words(error)}") from None
         try:
             until_ms = self._daemon.clock.monotonic_ms() + limit_ms
             return _read(reader, until_ms, self._daemon.clock)

@@ -77,9 +77,11 @@ class Client:
             ) from None
         except OSError as error:
             connection.close()
-            why = error.strerror or error
+            from sinks.base import in_words  # a command that gets an answer starts without it
+
             raise UsageError(
-                f"no gateway answers at {self.address}: {why}; is it running, with this http.bind?"
+                f"no gateway answers at {self.address}: {in_words(error)}; "
+                "is it running, with this http.bind?"
             ) from None
         try:
             with response:

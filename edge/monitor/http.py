@@ -34,6 +34,7 @@ from edge.base.errors import UsageError
 from edge.base.wakeup import Wakeup
 from edge.monitor.access import TOKEN_FILE, Access
 from edge.monitor.pages import Page, Pages, log_defect, text_page
+from sinks.base import in_words
 
 CONNECTIONS_MAX = 16
 """Connections at the same time. One more takes the place of the one that has waited
@@ -93,7 +94,7 @@ class StatusServer:
         try:
             self._server = _Server((host, port), handler)
         except OSError as error:
-            why = f"http.bind {host}:{port}: {error.strerror or error}"
+            why = f"http.bind {host}:{port}: {in_words(error)}"
             raise UsageError(
                 f"{why}; is another gateway running here? Choose another port, or off"
             ) from error

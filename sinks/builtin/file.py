@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
 from rules.validation import describe
-from sinks.base import Clock, Message, Reject, Retry, SinkContext, register_sink
+from sinks.base import Clock, Message, Reject, Retry, SinkContext, in_words, register_sink
 from sinks.below import check_relative, open_append, open_folder
 from sinks.durable import append_durably
 from sinks.dynamic import Target
@@ -144,7 +144,7 @@ class FileSink:
             done = end
 
     def _failure(self, failure: OSError, path: str, done: int) -> Reject | Retry:
-        reason = f"file {path!r}: {failure.strerror or failure}"
+        reason = f"file {path!r}: {in_words(failure, with_file=False)}"
         if failure.errno in _HOPELESS:
             return Reject(
                 reason + (" (symbolic links are not followed)" if failure.errno == errno.ELOOP else ""),

@@ -141,7 +141,7 @@ def test_replay_names_the_line(
         (["check", "{rules}", "--zone", "Mars"], "'Mars' is not a time zone"),
         (["explain", "{rules}"], "choose one with --rule:"),
         (["explain", "{rules}", "--rule", "hto"], "has no rule 'hto'; did you mean 'hot'?"),
-        (["replay", "{rules}", "nowhere.jsonl", "--rule", "hot"], "nowhere.jsonl: No such file or directory"),
+        (["replay", "{rules}", "nowhere.jsonl", "--rule", "hot"], "nowhere.jsonl: no such file or directory"),
         (["run", "nowhere"], "'nowhere' is not a directory"),
         (["run", "{empty}", "--broker", "amqp://x"], "scheme 'amqp'"),
         (["run", "{empty}", "--config", "nowhere.yaml"], "nowhere.yaml"),

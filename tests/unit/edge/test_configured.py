@@ -164,7 +164,7 @@ def test_certificates_that_are_not_there_are_told_and_keep_nothing_from_running(
         f"rules: {{r: {{sql: SELECT * FROM s, actions: [rest: {{url: 'https://h', {key}: {missing}}}]}}}}\n"
     )
     wanted = RuleFiles(write(tmp_path, text), "UTC", Secrets(), configured=CONFIGURED).read()
-    why = f"TLS files cannot be used: '{missing}' cannot be read: No such file or directory"
+    why = f"TLS files cannot be used: '{missing}' cannot be read: no such file or directory"
     assert [
         (problem.line, problem.code, problem.message, problem.is_error) for problem in wanted.problems
     ] == [

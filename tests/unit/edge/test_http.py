@@ -128,7 +128,7 @@ def test_a_token_guards_what_tells_something(reporter: Reporter) -> None:
 
 def test_a_port_in_use_is_told_with_its_key_and_a_remedy(server: StatusServer, reporter: Reporter) -> None:
     with pytest.raises(
-        UsageError, match=rf"http.bind 127.0.0.1:{server.port}: Address already in use; .* off"
+        UsageError, match=rf"http.bind 127.0.0.1:{server.port}: address already in use; .* off"
     ):
         StatusServer("127.0.0.1", server.port, reporter)
 

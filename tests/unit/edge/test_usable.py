@@ -19,10 +19,10 @@ BROKER = "mqtt:\n  server: mqtts://broker\n"
     [
         (
             BROKER + "  caFile: none.pem\n",
-            "3:3: mqtt.caFile: 'none.pem' cannot be read: No such file",
+            "3:3: mqtt.caFile: 'none.pem' cannot be read: no such file",
         ),
         (BROKER + "  caFile: text\n", "3:3: mqtt.caFile: 'text' holds no certificate in PEM format"),
-        (BROKER + "  caFile: .\n", "3:3: mqtt.caFile: '.' cannot be read: Is a directory"),
+        (BROKER + "  caFile: .\n", "3:3: mqtt.caFile: '.' cannot be read: is a directory"),
         (
             BROKER + "  certFile: text\n  keyFile: text\n",
             "3:3: mqtt.certFile: the certificate 'text' and the key 'text' are not both in PEM",

@@ -219,7 +219,7 @@ def test_a_full_disk_is_tried_again_and_leaves_no_half_line(
     assert not failures
     assert lines(tmp_path / "a.jsonl") == [{"n": 1}, {"n": 2}]
     assert files.delivery.stats().retried == 2
-    assert files.delivery.stats().last_error == "file 'a.jsonl': No space left on device"
+    assert files.delivery.stats().last_error == "file 'a.jsonl': no space left on device"
 
 
 def test_no_descriptor_stays_open(tmp_path: Path) -> None:
