@@ -6,7 +6,7 @@ Expressions of parameters are compiled once per plan; lengths and sizes are eval
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from sql.aggregates.base import Removal
 from sql.algebra.accumulators import argument_of, maker_of
@@ -45,8 +45,12 @@ from sql.plan.clauses import (
 )
 from sql.plan.options import RuleOptions
 from sql.plan.rewriting import without_event
+from sql.plan.walk import variables_in
 from sql.rows import as_dict
 from sql.types import literal
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 PER_KEY = ("length", "lastevent", "keepall", "time")
 """Windows that groupwin has in the loop."""
@@ -73,6 +77,7 @@ class WindowBuilder:
         self.options = options
         self.functions = functions
         self.zone = options.zone_info()
+        self.read_at_start = variables_in((source.windows, source.lot))
         self.alone = alone
         self.keeps_values = keeps_values
         self.shown_by = shown_by
@@ -100,7 +105,20 @@ class WindowBuilder:
         if inner[0].name == "time" and keys == self.shown_by:
             return Lifetime(self._argument(inner[0], "period", "period"), self.zone, Removal.ANY)
         key = self._key(group, "keys", keys)
-        return QueuePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
+        make = self._as_at_start(lambda: self._line(inner[0], now_ms))
+        return QueuePerKey(keys, key, make, self.options.max_groups)
+
+    def _as_at_start(self, make: Callable[P, R]) -> Callable[P, R]:
+        """What makes the windows of a key that comes later, with the values that variables have now."""
+        began = self.functions.catalog.values_of(self.read_at_start)
+        if not began:
+            return make
+
+        def made(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self.functions.catalog.holding(began):
+                return make(*args, **kwargs)
+
+        return made
 
     def _line(self, plan: WindowPlan, now_ms: int) -> Queue:
         window = self._make(plan, now_ms)
@@ -133,7 +151,7 @@ class WindowBuilder:
         hint = self.source.reclaim_ms
         reclaim = Reclaim(*hint) if hint else None
         key_of = self._key(group, "keys", keys)
-        grouped = Key(key_of, make, reclaim, self.options.max_groups)
+        grouped = Key(key_of, self._as_at_start(make), reclaim, self.options.max_groups)
         return Chain(grouped, self._stages(rest, {}, 0, owner)) if rest else grouped
 
     def _stages(
@@ -250,7 +268,7 @@ class WindowBuilder:
         if not lot.partition_by:
             return self._lot_window(lot, now_ms)
         key_of = self._key(lot, "partition", lot.partition_by)
-        return Key(key_of, lambda key, event: self._lot_window(lot, started()))
+        return Key(key_of, self._as_at_start(lambda key, event: self._lot_window(lot, started())))
 
     def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
         start = Start(now_ms, self.zone)

@@ -6,7 +6,8 @@ A stream without declared columns is schemaless: every name is legal and reads N
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Container, Iterable, MutableMapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -256,6 +257,26 @@ class Catalog:
         for name, value in values.items():
             if name in self.variables and not self.variables[name].constant:
                 self.variables[name].value = self.variables[name].arrived = decode(value)
+
+    def values_of(self, names: Iterable[str]) -> dict[str, Any]:
+        """The values of these variables as plain data, but for constants."""
+        known = {name: self.variables[name] for name in sorted(names) if name in self.variables}
+        return {name: encode(item.value) for name, item in known.items() if not item.constant}
+
+    @contextmanager
+    def holding(self, values: Mapping[str, Any]) -> Iterator[None]:
+        """While windows begin as they began before: variables have the values that they had then."""
+        held = [
+            (self.variables[name], decode(value)) for name, value in values.items() if name in self.variables
+        ]
+        present = [variable.value for variable, _ in held]
+        for variable, value in held:
+            variable.value = value
+        try:
+            yield
+        finally:
+            for (variable, _), value in zip(held, present, strict=True):
+                variable.value = value
 
     def end_step(self) -> None:
         """End the event: filters of the next one see the values that statements have assigned."""

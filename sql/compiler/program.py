@@ -31,6 +31,7 @@ from sql.compiler.statement.statement_text import StatementText
 from sql.plan.bound import Bound, Read, TableRead
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
+from sql.plan.walk import read_at_start
 
 
 class Program(SharedCode):
@@ -49,6 +50,8 @@ class Program(SharedCode):
             text=plan.text, joined=plan.reads_tuples, offsets=self.offsets, hits=hits
         )
         self.builders = [self._builder(source) for source in plan.sources]
+        self.read_at_start = read_at_start(plan)
+        """The variables with whose values its windows begin."""
         self.filters = [
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)

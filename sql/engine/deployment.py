@@ -9,9 +9,9 @@ from sql.catalog.streams import Catalog, Variable
 from sql.compiler.shared_code import Environment
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.query import Running
+from sql.engine.query import QueryDecorator, Running
 from sql.engine.start import start, starter
-from sql.errors import NOWHERE, SqlError
+from sql.errors import NOWHERE, CorruptState, SqlError
 from sql.plan.asks import ready_stream
 from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan, UpdateStreamPlan
@@ -52,12 +52,13 @@ class Deployment:
 
     def _deploy_alone(self, plan: Plan, env: Environment, state: dict[str, Any] | None) -> None:
         """In event time a rule in a context has the context for itself."""
-        if plan.context is None:
-            query = start(plan, env, by_instants=self.by_instants)
-        else:
-            from sql.engine.context.own_context import OwnContext
+        with self.catalog.holding({} if state is None else state.get("began", {})):
+            if plan.context is None:
+                query = start(plan, env, by_instants=self.by_instants)
+            else:
+                from sql.engine.context.own_context import OwnContext
 
-            query = EventTime(OwnContext(plan, env), env)
+                query = EventTime(OwnContext(plan, env), env)
         if state is not None:
             query.restore(state)
         elif plan.relations:
@@ -65,6 +66,18 @@ class Deployment:
         self.host(env.name, query, streams_of(env.name, plan), plan.pattern_streams)
         if plan.acts is not None:
             self._declare(env.name, query)
+
+    def begin_again(self, query: Running, state: dict[str, Any]) -> Running:
+        """A rule just deployed begins with the values that variables had when that of the saved state did."""
+        from sql.engine.statement.statement_core import StatementCore
+
+        inner = query.query if isinstance(query, QueryDecorator) else query
+        if not isinstance(inner, StatementCore):
+            raise CorruptState(f"the windows of '{query.name}' began with other values of variables")
+        with self.catalog.holding(state["began"]):
+            found = start(query.plan, inner.env, by_instants=self.by_instants)
+        self.roster.replace(query.name, found)
+        return found
 
     def _declare(self, name: str, query: Running) -> None:
         """Make known what a statement declares, or changes before others."""
@@ -140,7 +153,7 @@ class Deployment:
         if not stays:
             self.remove(name)
         begins = not host.life.is_active
-        member, emissions = join(host, name, plan, now_ms)
+        member, emissions = join(host, name, plan, now_ms, state)
         if stays:
             self.roster.replace(name, member)
         else:

@@ -280,7 +280,10 @@ class Engine:
     def restore(self, name: str, state: dict[str, Any]) -> None:
         """Put a snapshot back into a rule just deployed; CorruptState where it does not fit."""
         self.roster.forget_indexes()
-        self.queries[name].restore(state)
+        query = self.queries[name]
+        if state.get("began", query.began) != query.began:
+            query = self.deployment.begin_again(query, state)
+        query.restore(state)
         self.timers.schedule(name)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from sql.algebra.event import Delta, Event
@@ -29,6 +30,8 @@ class Running(ABC):
     plan: Plan
     now_ms: int
     counts: dict[str, int]
+    began: Mapping[str, Any] = MappingProxyType({})
+    """The values of the variables that its windows read when they began, as plain data."""
     steps_itself = False
     takes_lots = False
 
@@ -257,6 +260,7 @@ class QueryDecorator(Running):
         self.query = query
         self.name = query.name
         self.plan = query.plan
+        self.began = query.began
 
     def fill(self, *, posts: bool = False) -> list[Emission]:
         return self.query.fill(posts=posts)

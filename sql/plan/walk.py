@@ -8,6 +8,7 @@ from msgspec.structs import astuple
 
 from sql.plan.bound import Bound, Slot
 from sql.plan.context_plan import ContextPlan
+from sql.plan.declared import WindowDeclaration
 from sql.plan.logical import Plan
 from sql.record import Record
 
@@ -23,6 +24,20 @@ def bounds_of(value: object) -> Iterator[Bound]:
         if isinstance(value, Bound):
             yield value
         yield from bounds_of(astuple(value))
+
+
+def variables_in(value: object) -> frozenset[str]:
+    """The variables that a part of a plan reads."""
+    found = (bound for bound in bounds_of(value) if isinstance(bound, Slot))
+    return frozenset(str(slot.key) for slot in found if slot.kind == "variable")
+
+
+def read_at_start(plan: Plan) -> frozenset[str]:
+    """The variables that the windows and the output limit of a plan read when they start."""
+    acts = [plan.acts.source] if isinstance(plan.acts, WindowDeclaration) else []
+    own = variables_in([(source.windows, source.lot) for source in (*plan.sources, *acts)])
+    limit = plan.output and (plan.output.every, plan.output.every_events, plan.output.after)
+    return own.union(variables_in(limit), *(read_at_start(part.plan) for part in plan.subqueries))
 
 
 def slots_of(plan: Plan) -> Iterator[Slot]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from sql.algebra.output.given import (
@@ -20,6 +20,7 @@ from sql.algebra.output.given import (
     LastValue,
     Snapshot,
 )
+from sql.algebra.output.last_valid import LastValid, Value
 from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import (
     After,
@@ -36,13 +37,11 @@ from sql.algebra.window_builder import period, size
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.emission import Out
-from sql.errors import DataError
 from sql.plan.bound import Bound, variables_of
-from sql.plan.clauses import OutputPlan
+from sql.plan.clauses import OutputPlan, PeriodArgument
 from sql.plan.logical import Assignments, Plan
+from sql.plan.walk import variables_in
 from sql.record import Record
-
-Value = TypeVar("Value")
 
 
 class LimitBuilder(Record):
@@ -73,15 +72,21 @@ class LimitBuilder(Record):
         after = After(swallowed, opens) if opens is not None or swallowed else None
         end = output.terminated
         at_end = None if end is None else self._met(end.condition, end.then_set)
-        return LimitedOutput(self._condition(output), self._given(output), after, at_end)
+        condition, parameter = self._condition(output)
+        return LimitedOutput(condition, self._given(output), after, at_end, parameter)
 
-    def _condition(self, output: OutputPlan) -> OutputTrigger:
-        functions = self.functions
+    def _condition(self, output: OutputPlan) -> tuple[OutputTrigger, LastValid[Any] | None]:
+        """The condition, and its parameter if that reads variables again and again."""
+        functions, zone = self.functions, self.zone
         if output.every is not None:
-            every, zone = self._last_valid(partial(period, output.every, functions)), self.zone
-            return AtInstants(lambda now, origin: every().next_after(now, origin, zone))
+            every = self._last_valid(partial(period, output.every, functions), output.every)
+            return AtInstants(lambda now, origin: every().next_after(now, origin, zone)), every
         if output.every_events is not None:
-            return EveryEvents(self._last_valid(partial(size, output.every_events, functions)))
+            count = self._last_valid(partial(size, output.every_events, functions), output.every_events)
+            return EveryEvents(count), count
+        return self._other_condition(output), None
+
+    def _other_condition(self, output: OutputPlan) -> OutputTrigger:
         if output.at:
             following = self._crontab(output)
             return AtInstants(lambda now, origin: following(now))
@@ -89,22 +94,10 @@ class LimitBuilder(Record):
             return WhenExpression(self._met(output.when, output.then_set), variables_of(output.when))
         return Always() if output.terminated is None else Never()
 
-    def _last_valid(self, read: Callable[[], Value]) -> Callable[[], Value]:
-        """A parameter with the present values of its variables. Those that it cannot have are reported once,
-        and the last ones that it could have stay in force."""
-        known, refused = read(), ""
-
-        def value() -> Value:
-            nonlocal known, refused
-            try:
-                known, refused = read(), ""
-            except DataError as error:
-                if str(error) != refused:
-                    refused = str(error)
-                    self.report(self.functions.failure(error))
-            return known
-
-        return value
+    def _last_valid(self, read: Callable[[], Value], part: Bound | PeriodArgument) -> LastValid[Value]:
+        return LastValid(
+            read, variables_in(part), self.catalog, lambda error: self.report(self.functions.failure(error))
+        )
 
     def _crontab(self, output: OutputPlan) -> Callable[[int], int]:
         """From an instant to the next one of `output at`."""

@@ -7,14 +7,23 @@ Without a limit every step is emitted at once.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from sql.algebra.output.given import Given, Snapshot
 from sql.algebra.output.output_triggers import After, Always, CountedCondition, EveryEvents, OutputTrigger
 from sql.emission import Out, Update
 from sql.types import Saved
 
-LimitState = tuple[Saved, Saved, tuple[int, int | None] | None, dict[str, int | None] | None]
-"""The states of the condition and of the rows, what `after` still swallows, and the counters of the end."""
+LimitState = tuple[Saved, Saved, tuple[int, int | None] | None, dict[str, int | None] | None, Saved]
+"""The states of the condition and of the rows, what `after` still swallows, the counters of the end, and the
+parameter that reads variables (earlier versions did not save it)."""
+
+
+class Parameter(Protocol):
+    """A parameter that reads variables, and has a state: the last ones that it could have."""
+
+    def snapshot(self) -> Saved: ...
+    def restore(self, state: Saved) -> None: ...
 
 
 class LimitedOutput:
@@ -26,11 +35,13 @@ class LimitedOutput:
         given: Given,
         after: After | None,
         at_end: CountedCondition | None = None,
+        parameter: Parameter | None = None,
     ) -> None:
         self.condition = condition
         self.at_end = at_end
         self.given = given
         self.after = after
+        self.parameter = parameter
         self.samples = isinstance(given, Snapshot)
         self.forces = not isinstance(condition, EveryEvents | Always)
         """True if an output without rows is posted: by time and by expression, not by count."""
@@ -79,10 +90,13 @@ class LimitedOutput:
     def snapshot(self) -> LimitState:
         after = None if self.after is None else (self.after.left, self.after.opens_ms)
         at_end = None if self.at_end is None else self.at_end.snapshot()
-        return self.condition.snapshot(), self.given.snapshot(), after, at_end
+        parameter = None if self.parameter is None else self.parameter.snapshot()
+        return self.condition.snapshot(), self.given.snapshot(), after, at_end, parameter
 
     def restore(self, state: LimitState) -> None:
-        condition, given, after, at_end = state
+        condition, given, after, at_end, *more = state
+        if self.parameter is not None and more:
+            self.parameter.restore(more[0])
         self.condition.restore(condition)
         self.given.restore(given)
         if self.after is not None and after is not None:

@@ -4,7 +4,7 @@ statement that serves all."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.context.by_property import ByProperty
@@ -55,6 +55,8 @@ class Member(RunningQuery, Running):
         self.cells: CellStatement | None = None
         """The statement that runs in all partitions, made with the first, if their state fits in cells."""
         self.fits_cells = False
+        self.saved: dict[int, Mapping[str, Any]] | None = None
+        """While a saved state is put back: by partition, the values with which its windows began there."""
         self.index: ByProperty[Body] | None = None
         """The index of a statement over one stream whose filter is correlated with the partition."""
         self.reads = streams_of(plan)

@@ -15,6 +15,7 @@ from sql.compiler.statement.deferral import fits_cells
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell, Member
 from sql.engine.context.host import ContextHost
+from sql.errors import CorruptState
 from sql.plan.correlation import correlation_of
 from sql.plan.logical import Plan
 
@@ -110,30 +111,52 @@ class ContextMember(Member):
         """Put states back into the instances of the partitions, which the context has restored before."""
         self.counts |= snapshot["counts"]
         states = dict(map(tuple, snapshot["bodies"]))
+        self._begin_again(states)
         cells = snapshot.get("cells")  # not in states of earlier versions
         if cells is not None and self.cells is not None:
             self.cells.unpacked(cells, self._cells())
             for cell in self._cells():
                 self.schedule(cell)
         for body in self.bodies() if states else ():
-            state = states.get(body.partition.id)
+            state = states.pop(body.partition.id, None)
             if state is not None:
                 body.instance.restore(state)
                 self.schedule(body)
+        if states:
+            raise CorruptState(f"'{self.name}' cannot begin again in {len(states)} of its partitions")
+
+    def _begin_again(self, states: Mapping[int, dict[str, Any]]) -> None:
+        """Windows begin with the values that variables had then, which the present ones may not be."""
+        self.saved = began_of(states)
+        found = {body.partition.id: body.instance.began for body in self.bodies()} if self.saved else {}
+        for partition in tuple(self.host.life.live):
+            began = self.saved.get(partition.id)
+            if began is not None and began != found.get(partition.id):
+                self.host.statements.begin_again(self, partition, self.host.clock.now_ms)
+        self.saved = None
 
     def _cells(self) -> Iterator[Cell]:
         return (body for body in self.bodies() if isinstance(body, Cell))
 
 
-def join(host: ContextHost, name: str, plan: Plan, now_ms: int) -> tuple[ContextMember, list[Emission]]:
+def began_of(states: Mapping[int, dict[str, Any]]) -> dict[int, Mapping[str, Any]]:
+    """The values with which windows began, by partition, of saved states."""
+    return {partition: state["began"] for partition, state in states.items() if state.get("began")}
+
+
+def join(
+    host: ContextHost, name: str, plan: Plan, now_ms: int, state: Mapping[str, Any] | None = None
+) -> tuple[ContextMember, list[Emission]]:
     """A statement starts in every live partition of a context, or takes the place of its earlier version; the
-    first one activates the context."""
+    first one activates the context. `state`: that which it will get."""
     host.joined += 1
     host.clock.now_ms = now_ms
     known = host.members.get(name)
     if known is not None:
         host.drop(known)
     member = ContextMember(name, plan, host, known.order if known else host.joined)
+    if state is not None:
+        member.saved = began_of(dict(map(tuple, state["bodies"])))
     host.members[name] = member
     if host.life.is_active:
         for partition in host.life.live:

@@ -51,6 +51,8 @@ class Statements:
         try:
             body = new_body(member, self.members, partition, now_ms)
         except DataError as error:  # a parameter of a window that the partition's properties cannot give
+            if self.restoring or member.saved is not None:
+                return  # it begins with its saved state
             why = error if error.span is None else positioned(error, error.span, member.inner.text)
             raise DataError(f"{member.name}: {why}") from error
         partition.bodies += (body,)
@@ -58,6 +60,23 @@ class Statements:
             member.index.enter(body, partition.row)
         if not isinstance(body, Cell):
             self._fill(body, now_ms, is_late=is_late)
+
+    def begin_again(self, member: Member, partition: Partition, now_ms: int) -> None:
+        """An instance takes the place of one whose windows did not begin as those of its saved state."""
+        order = [body for body in partition.bodies if body.member.order < member.order]
+        after = [body for body in partition.bodies if body.member.order > member.order]
+        for body in partition.bodies:
+            if body.member is member:
+                self._forget(body)
+        partition.bodies = tuple(order)
+        self.begin(member, partition, now_ms)
+        partition.bodies += tuple(after)
+
+    def _forget(self, body: Body) -> None:
+        """An instance is no more, without a word."""
+        body.due_ms = None
+        if body.member.index is not None:
+            body.member.index.leave(body, body.partition.row)
 
     def _fill(self, body: Body, now_ms: int, *, is_late: bool) -> None:
         """An instance starts from what relations hold, and does what is due at once."""
@@ -81,9 +100,7 @@ class Statements:
         """Discard what has begun in a partition: one of its statements cannot."""
         bodies, partition.bodies = partition.bodies, ()
         for body in bodies:
-            body.due_ms = None
-            if body.member.index is not None:
-                body.member.index.leave(body, partition.row)
+            self._forget(body)
 
     def stop(self, partition: Partition, now_ms: int) -> None:
         """The statements stop in a partition, in reverse order; each emits what is due at the end."""

@@ -195,7 +195,7 @@ class ContextHost(RunningQuery, Running):
             self.clock.now_ms = snapshot["now"]
             self.life.restore(snapshot["life"], self.clock.now_ms)
         except DATA_ERRORS as error:
-            raise CorruptState(f"a statement cannot begin again in its partition: {error}") from error
+            raise CorruptState(f"a partition cannot begin again: {error}") from error
         finally:
             self.statements.restoring = False
         for partition in self.life.live:

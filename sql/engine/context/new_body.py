@@ -28,10 +28,11 @@ def new_body(member: Member, members: Mapping[str, Member], partition: Partition
         return Cell(member, partition, {} if cells.groups.whole is None else cells.groups.new(()))
     if not member.fits_cells:
         env = Environment(name, _catalog_for(member, members, partition), now_ms, row)
-        if member.code is None:
-            shared = shared_catalog(member, members.values(), partition, now_ms)
-            member.code = compiler(member.inner)(Environment(name, shared, now_ms, row))
-        return InstanceBody(member, partition, member.code(env), env.catalog)
+        with env.catalog.holding((member.saved or {}).get(partition.id, {})):
+            if member.code is None:
+                shared = shared_catalog(member, members.values(), partition, now_ms)
+                member.code = compiler(member.inner)(Environment(name, shared, now_ms, row))
+            return InstanceBody(member, partition, member.code(env), env.catalog)
     env = Environment(name, member.catalog, now_ms, row)
     member.cells = CellStatement(Program(member.inner, env, "cells"), env)
     return new_body(member, members, partition, now_ms)

@@ -3,7 +3,7 @@ partitions, of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sql.compiler.shared_code import Environment
@@ -31,9 +31,9 @@ class OwnContext(RunningQuery, Running):
         """True if events of one instant may be given together: they have a lane."""
         self.lane: Lane | None = None
 
-    def _joined(self, now_ms: int) -> ContextMember:
+    def _joined(self, now_ms: int, state: Mapping[str, Any] | None = None) -> ContextMember:
         if self.member is None:
-            self.member, _ = join(self.host, self.name, self.plan, now_ms)
+            self.member, _ = join(self.host, self.name, self.plan, now_ms, state)
             if self.takes_times and not self.member.outranks:
                 self.lane = Lane(self.host, self.plan.streams[0])
         return self.member
@@ -95,6 +95,6 @@ class OwnContext(RunningQuery, Running):
         self.now_ms = snapshot["now"]
         self.counts |= snapshot["counts"]
         if snapshot["member"] is not None:
-            member = self._joined(self.now_ms)
+            member = self._joined(self.now_ms, snapshot["member"])
             self.host.restore(snapshot["host"])
             member.restore(snapshot["member"])

@@ -26,6 +26,7 @@ from sql.errors import CorruptState
 from sql.plan.bound import AggregateCall
 from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
+from sql.plan.walk import read_at_start
 from sql.rows import as_dict, deletes
 
 VERSION = 1
@@ -61,6 +62,7 @@ class WindowCode(SharedCode):
         self.declaration = plan.acts
         self.batches = any(role_of(item.name) == "batch" for item in self.declaration.source.windows)
         self.builder = WindowBuilder(self.declaration.source, plan.options, self.function_set(shape="kept"))
+        self.read_at_start = read_at_start(plan)
 
 
 class WindowStatement(DeclaringStatement[NamedWindow]):
@@ -70,6 +72,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         super().__init__(env.name, code.plan, env.now_ms)
         self.seat = Seat(code, env)
         self.seat.take(env.now_ms)
+        self.began = env.catalog.values_of(code.read_at_start)
         operator = code.builder.build(env.now_ms, Nobody(), lambda: env.now_ms)
         begin = None if env.partition is None else self.seat.take
         self.relation = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
@@ -109,6 +112,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
             "signature": list(window.columns),
             "counts": dict(self.counts),
             "late": self.late_ms,
+            "began": self.began,
             "seq": window.seq,
             "bounded": window.bounded.snapshot(),
             "events": store.in_blocks(window.holder),

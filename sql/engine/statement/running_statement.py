@@ -239,6 +239,7 @@ class RunningStatement(StatementCore):
             **self.head(),
             "seq": self.seq,
             "start": self.start_ms,
+            "began": self.began,
             "sources": self.sources.snapshot(),
             "output": self.output.snapshot(),
             "into": None if self.into is None else self.into.snapshot(),

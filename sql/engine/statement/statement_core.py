@@ -46,6 +46,7 @@ class StatementCore(RunningQuery, Running):
         self.make_row = env.make_row
         self.holder = new_holder()
         self.start_ms = env.now_ms
+        self.began = env.catalog.values_of(program.read_at_start)
         self.code = text.code
         self.is_one_of_many = env.partition is not None or bool(plan.subqueries)
         """True if the program's functions read things that each instance has for itself."""

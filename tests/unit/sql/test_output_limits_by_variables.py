@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -38,6 +39,17 @@ def test_a_count_that_no_limit_can_have_is_reported_once_and_the_last_one_stays(
     engine.set_variable("lim", value)
     assert said(engine, 1) == [[{"c": 6}], error], "a change is reported again"
     assert engine.counters("s")["errors"] == 2
+
+
+def test_the_last_count_that_it_could_have_stays_over_a_restart() -> None:
+    there, again = engine_with("lim events"), engine_with("lim events")
+    there.set_variable("lim", 3)
+    said(there, 1)
+    there.set_variable("lim", 0)
+    assert len(said(there, 1)) == 1, "the error"
+    again.catalog.restore_variables({"lim": 0})
+    again.restore("s", json.loads(json.dumps(there.snapshot("s"))))
+    assert said(again, 4) == said(there, 4) == [[{"c": 3}], [{"c": 6}]]
 
 
 @pytest.mark.parametrize("value", [0, None, -1])
