@@ -33,7 +33,7 @@ from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.errors import DataError
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, reads_present
 from sql.plan.clauses import (
     LotPlan,
     LotWindowPlan,
@@ -214,7 +214,7 @@ class WindowBuilder:
             return constant_value(argument, self.functions)
         if kind == "timestamp":
             read = self._once(plan, name, lambda: self.functions.value(argument))
-            return Computed(argument, _time_of(read), read)
+            return Computed(argument, _time_of(read), read, not reads_present(argument))
         if kind == "keys":
             key = self._key(plan, name, argument)
             return Computed(argument, key, key)

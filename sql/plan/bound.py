@@ -216,6 +216,11 @@ def reads_clock(node: Bound) -> bool:
     return any(isinstance(part, Apply) and part.function.context for part in node.walk())
 
 
+def reads_present(node: Bound) -> bool:
+    """True if an expression depends on more than the event: on the present instant or on a variable."""
+    return reads_clock(node) or not slot_kinds(node).isdisjoint(("variable", "arrived"))
+
+
 def slot_kinds(*nodes: Bound | None) -> set[str]:
     """The kinds of operators whose values expressions read."""
     return {part.kind for node in nodes if node is not None for part in node.walk() if isinstance(part, Slot)}

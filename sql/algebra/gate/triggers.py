@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from sql.algebra.event import Event
+from sql.algebra.retain.data_clock import Stamps
 from sql.algebra.retain.predicate import Builtins, Predicate
 from sql.calendar.period import Period
 from sql.types import Saved
@@ -171,7 +172,7 @@ class DataBoundary(Trigger):
         zone: ZoneInfo,
         reference_ms: int | None,
     ) -> None:
-        self.timestamp = timestamp
+        self.timestamp = self.of_first = timestamp
         self.period = period
         self.zone = zone
         self.reference_ms = reference_ms
@@ -192,7 +193,7 @@ class DataBoundary(Trigger):
         first = next(iter(held), None)
         if first is None:
             return "hold"
-        boundary = self.period.next_after(self.timestamp(first) or 0, self.reference_ms, self.zone)
+        boundary = self.period.next_after(self.of_first(first) or 0, self.reference_ms, self.zone)
         return "before" if clock >= boundary else "hold"
 
     def snapshot(self) -> int | None:
@@ -200,6 +201,39 @@ class DataBoundary(Trigger):
 
     def restore(self, state: int | None) -> None:
         self.reference_ms = state
+
+
+class StampedBoundary(DataBoundary):
+    """ext_timed_batch by the clock or a variable: each event keeps the time stamp that it came with."""
+
+    def __init__(self, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.stamps = Stamps(self.timestamp)
+        self.of_first = self.stamps.of
+
+    def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
+        self.stamps.note(event)
+        return super().on_event(event, held, now)
+
+    def released(self, held: OrderedDict[Event, None], now: int) -> None:
+        self.stamps.keep(held)
+
+    def discarded(self, event: Event) -> None:
+        self.stamps.forget(event)
+
+    def resumed(self, held: OrderedDict[Event, None]) -> None:
+        for event in held:  # saved by a version that evaluated them again
+            if event.seq not in self.stamps.kept:
+                self.stamps.note(event)
+
+    def snapshot(self) -> Saved:
+        return {"reference": self.reference_ms, "stamps": self.stamps.snapshot()}
+
+    def restore(self, state: Saved) -> None:
+        if isinstance(state, dict):
+            self.stamps.restore(state["stamps"])
+            state = state["reference"]
+        super().restore(state)
 
 
 class WhenTrue(Trigger):

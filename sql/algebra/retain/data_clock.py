@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from sql.algebra.event import Event
+from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import WriteLeaving
 from sql.algebra.retain.queues import Queue
 from sql.calendar.period import Period
@@ -15,7 +16,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.errors import DataError
 from sql.plan.bound import Bound
-from sql.types import describe
+from sql.types import Saved, describe
 
 
 class DataClock(Queue):
@@ -26,7 +27,7 @@ class DataClock(Queue):
     stamp  the same as function that refuses what is no time
     """
 
-    loads = ("read", "edge")
+    loads: tuple[str, ...] = ("read", "edge")
 
     def __init__(
         self,
@@ -74,6 +75,74 @@ class DataClock(Queue):
             with source.block(f"while (read{mark}({self.window}[0]) or 0) <= oldest{mark}:"):
                 source.line(f"y = {self.window}.popleft()")
                 leave()
+
+
+class StampedClock(DataClock):
+    """ext_timed by the clock or a variable: each event keeps the time stamp that it came with."""
+
+    loads = ()
+    write_prepare = Queue.write_prepare
+    write_evict = Queue.write_evict
+
+    def __init__(self, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.stamps = Stamps(self.stamp)
+
+    def evict(self, event: Event) -> list[Event]:
+        clock, out = self.stamps.note(event), []
+        if clock is not None and clock != -1:
+            edge = self.edge(clock)
+            while (self.stamps.of(self.events[0]) or 0) <= edge:
+                out.append(self.events.popleft())
+                self.stamps.forget(out[-1])
+        return out
+
+    def discard(self, event: Event) -> bool:
+        self.stamps.forget(event)
+        return super().discard(event)
+
+    def snapshot(self) -> Saved:
+        return {"events": super().snapshot(), "stamps": self.stamps.snapshot()}
+
+    def restore(self, state: Saved, find: FindEvent) -> None:
+        is_stamped = isinstance(state, dict)
+        super().restore(state["events"] if is_stamped else state, find)
+        if is_stamped:
+            self.stamps.restore(state["stamps"])
+        else:  # saved by a version that evaluated them again
+            for event in self.events:
+                self.stamps.note(event)
+
+
+class Stamps:
+    """The time stamps of events as they came, by number."""
+
+    def __init__(self, stamp: Callable[[Event], Any]) -> None:
+        self.stamp = stamp
+        self.kept: dict[int, Any] = {}
+
+    def note(self, event: Event) -> Any:
+        """The time stamp of an event that has come."""
+        found = self.kept[event.seq] = self.stamp(event)
+        return found
+
+    def of(self, event: Event) -> Any:
+        """The time stamp that the event came with."""
+        return self.kept[event.seq]
+
+    def forget(self, event: Event) -> None:
+        """The event has left."""
+        self.kept.pop(event.seq, None)
+
+    def keep(self, events: Iterable[Event]) -> None:
+        """All events but these have left."""
+        self.kept = {event.seq: self.kept[event.seq] for event in events}
+
+    def snapshot(self) -> list[list[Any]]:
+        return [[seq, stamp] for seq, stamp in self.kept.items()]
+
+    def restore(self, state: list[list[Any]]) -> None:
+        self.kept = dict(map(tuple, state))
 
 
 def check_stamp(value: object) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, EveryTrigger, WhenTrue
+from sql.algebra.gate.triggers import (
+    AfterCount,
+    CountOrSince,
+    DataBoundary,
+    EveryTrigger,
+    StampedBoundary,
+    WhenTrue,
+)
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
 from sql.costs import Extra, Growth, WindowCost
@@ -65,9 +72,9 @@ register_window(
         name="ext_timed_batch",
         role="batch",
         parameters=parameters("timestamp:timestamp period:period reference:reference?"),
-        make=lambda start, timestamp, period, reference: DataBoundary(
-            timestamp.of, period, start.zone, reference
-        ),
+        make=lambda start, timestamp, period, reference: (
+            DataBoundary if timestamp.lasts else StampedBoundary
+        )(timestamp.of, period, start.zone, reference),
         composition=(
             Stage("Gate", "data boundary {ts}, {d}"),
             Stage("Retain", "generation"),

@@ -36,6 +36,8 @@ class Computed(NamedTuple):
     of: Callable[[Event], Any]
     read: Callable[[Event], Any]
     """The same without a check of the value, for events that have passed it."""
+    lasts: bool = True
+    """False where it reads the clock or a variable, and so may be another value later."""
 
 
 class WindowParameter(NamedTuple):
