@@ -3,6 +3,7 @@ variables, built-in properties."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,6 +31,14 @@ NAME_CONTEXT = "write CONTEXT and its name before the statement, or context: bes
 NAMES_ALONE = "in the definition of a context the names given with AS stand alone: s.id"
 
 
+def name_of_start(name: str, known: Iterable[str]) -> str:
+    """The hint for a name that may be meant to be that of the event which started a partition."""
+    names = ", ".join(known)
+    if names:
+        return f"the partition was started by: {names}"
+    return f"give the event that starts the partition a name: … as {name}"
+
+
 class Site(Record):
     """The surroundings that a statement is bound in, the same for all its clauses.
 
@@ -38,6 +47,7 @@ class Site(Record):
     context    the context whose partitions it runs in: `context.…` are their properties
     places     in the definition of a context: the events that started the partition, by name
     outer      the scope around a subquery
+    in_definition  True in the definition of a context
     on_demand  True for a question, which is asked once, of relations
     """
 
@@ -48,6 +58,7 @@ class Site(Record):
     context: ContextPlan | None = None
     places: dict[str, tuple[Slot, Property]] = msgspec.field(default_factory=dict)
     outer: Scope | None = None
+    in_definition: bool = False
     on_demand: bool = False
 
     def raise_if_any(self) -> None:
@@ -324,7 +335,9 @@ class Scope:
         where = where or "a statement without FROM"
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
         beside = [*self.aliases, *self.site.catalog.variables] if source is None else []
-        hint = did_you_mean(name, [*known, *beside])
+        hint = did_you_mean(name, [*known, *beside, *self.site.places])
+        if self.site.in_definition and span.end - span.start > len(name):  # it qualifies a column
+            hint = hint or name_of_start(name, self.site.places)
         self.site.problems.error("B201", f"unknown column '{name}' in {where}{has}", span, hint)
 
     def unknown_source(self, name: str, span: Span) -> None:

@@ -130,7 +130,8 @@ class Cursor(Parser):
         wanted = f", expected {expected}" if expected else ""
         if not token:
             end = self._tokens[-1].end + 1 if self._tokens else 0
-            self._refuse("P001", f"the statement ends too early{wanted}", Span(end, end))
+            hint = habits.hint(self._tokens, len(self._tokens))
+            self._refuse("P001", f"the statement ends too early{wanted}", Span(end, end), hint)
         shown = self.sql[token.start : token.end + 1]
         hint = habits.hint(self._tokens, habits.place(self._tokens, token, self._index))
         hint = hint or did_you_mean(token.text.lower(), meant) or _misspelt(token)

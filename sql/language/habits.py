@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import Token, TokenType
 
 from sql.errors import did_you_mean
+from sql.language.context_habits import context_habit
 from sql.language.tokens import NAME_TOKENS
 
 GROUP_UNITS = {
@@ -139,6 +140,7 @@ def _missing_by(tokens: Sequence[Token], at: int) -> str | None:
 
 
 _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
+    context_habit,
     _doubled_sign,
     _equality,
     _top,

@@ -74,7 +74,7 @@ class LevelNames:
             for index, item in enumerate(self.properties)
             if item.type in (Type.OBJECT, Type.ARRAY) and item.name != alias
         }
-        return replace(self.site, places=places)
+        return replace(self.site, places=places, in_definition=True)
 
     def expression(
         self, node: ast.Expr, stream: Stream, alias: str | None, *, condition: bool = False

@@ -166,6 +166,9 @@ def _predicate(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr],
         f"the predicate of {spec.name}", aggregates=True, analytics=False, aliases=False, builtins=BUILTINS
     )
     test = binder.condition(args[0], place)
+    if isinstance(test, Const) and test.value is None:
+        message = f"the predicate of {spec.name} is NULL, which never holds"
+        binder.problems.error("B301", message, args[0].span, spec.example)
     found, binder.aggregates = binder.aggregates, outer
     return PredicatePlan(test or Const(None), tuple(found))
 

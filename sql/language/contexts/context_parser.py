@@ -87,6 +87,8 @@ class ContextGrammar:
             part = ContextPart(name.text, kind, span=kind.span)
             return CreateContext(name.text, (part,), span=parser._since(start))
         parts = parser._listed(self._nested_context)
+        if parser._at_word("context"):
+            parser._unexpected("',' between nested contexts")
         if len(parts) < 2:
             parser._refuse(
                 "P020",

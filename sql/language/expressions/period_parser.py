@@ -15,6 +15,12 @@ _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
+CRON_FIELDS = (
+    "minute, hour, day of month, month and day of week, each perhaps *; "
+    "then second, time zone, millisecond and microsecond where they are needed"
+)
+
+
 class PeriodGrammar:
     """The parser of numbers with units, and of crontabs."""
 
@@ -77,7 +83,8 @@ class PeriodGrammar:
         parser = self.parser
         fields = parser._wrapped(self._cron_field)
         if not 5 <= len(fields) <= 9:
-            parser._refuse("P001", f"a crontab has 5 to 9 fields, not {len(fields)}", span_of(parser._prev))
+            message = f"a crontab has 5 to 9 fields, not {len(fields)}"
+            parser._refuse("P001", message, span_of(parser._prev), CRON_FIELDS)
         return fields
 
     def _cron_field(self) -> CronField:

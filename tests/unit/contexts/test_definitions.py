@@ -80,6 +80,12 @@ def test_a_property_outside_of_contexts_says_how_to_name_one() -> None:
     assert "stand alone: s.id" in str(inside.hint)
 
 
+def test_the_name_of_an_event_that_has_none_is_missed() -> None:
+    nameless = problem("create context C start S end T(id = s.id)")
+    assert nameless.hint == "give the event that starts the partition a name: … as s"
+    assert problem("create context C start S as b end T(id = s.id)").hint == "the partition was started by: b"
+
+
 def test_a_payload_s_own_context_is_warned_of_where_there_are_contexts() -> None:
     catalog = catalog_of("CREATE STREAM m () WITH (); CREATE STREAM d (context STRUCT(id BIGINT)) WITH ()")
     rules = "SELECT context.id FROM m", "SELECT context.id FROM d"

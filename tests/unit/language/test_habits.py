@@ -6,6 +6,7 @@ import pytest
 
 from sql.errors import Span, SqlError
 from sql.language import parse
+from sql.language.expressions.period_parser import CRON_FIELDS
 
 HABITS = [
     (
@@ -36,6 +37,49 @@ HABITS = [
     ("select * from pattern [every a=A - b=B]", "write ->, which means 'followed by'"),
     ("select c from m group c", "write GROUP BY"),
     ("select c from m order c", "write ORDER BY"),
+    (
+        "create context C start E as e terminated by E",
+        "a partition of START ends with END; TERMINATED BY belongs to INITIATED BY",
+    ),
+    (
+        "create context C initiated by E end after 5 sec",
+        "a partition of INITIATED BY ends with TERMINATED BY; END belongs to START",
+    ),
+    ("create context C start pattern [a=E] @inclusiv end E", "did you mean '@inclusive'?"),
+    ("create context C start @nov end E", "did you mean '@now'?"),
+    (
+        "create context C start @now and E end E",
+        "write INITIATED BY @now AND …: START begins one partition at a time",
+    ),
+    ("create context C start (0, 9, *, *) end E", CRON_FIELDS),
+    (
+        "create context C start '0 9 * * *' end E",
+        "write a crontab in parentheses: (0, 9, *, *, *) is each day at 9:00",
+    ),
+    ("create context C start @now end 5 sec", "write AFTER 5 sec"),
+    (
+        "create context C start every 5 sec end after 1 sec",
+        "write a pattern: pattern [every timer:interval(5 sec)]",
+    ),
+    ("create context C start by E as e end after 1 sec", "START takes no BY"),
+    ("create context C start E end by E(n=2)", "END takes no BY"),
+    ("create context C partition on k from E", "write PARTITION BY"),
+    (
+        "create context C coalesce by hash_code(k) from E",
+        "say the number of partitions behind the events: granularity 16",
+    ),
+    (
+        "create context C group by n > 1 from E",
+        "give the category a label: group by n > 1 as big, group by n <= 1 as small",
+    ),
+    (
+        "create context C group by n > 1 as a, n < 1 as b from E",
+        "each category has a GROUP BY of its own",
+    ),
+    (
+        "create context C partition by k from E, start @now end E",
+        "nested contexts have names: context A partition by …, context B start …",
+    ),
     ("from v in m withn 5.0 select v", "did you mean 'within'?"),
 ]
 
