@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from sql.algebra.event import Event
@@ -171,8 +171,12 @@ class DataBoundary(Trigger):
         period: Period,
         zone: ZoneInfo,
         reference_ms: int | None,
+        *,
+        lasts: bool,
     ) -> None:
-        self.timestamp = self.of_first = timestamp
+        """`lasts`: False where time stamps read the clock or a variable: each event keeps its own then."""
+        self.stamps = None if lasts else Stamps(timestamp)
+        self.timestamp = timestamp
         self.period = period
         self.zone = zone
         self.reference_ms = reference_ms
@@ -185,7 +189,8 @@ class DataBoundary(Trigger):
         return True
 
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
-        clock = self.timestamp(event)
+        stamps = self.stamps
+        clock = self.timestamp(event) if stamps is None else stamps.note(event)
         if clock is None:
             return "hold"
         if self.reference_ms is None:
@@ -193,47 +198,27 @@ class DataBoundary(Trigger):
         first = next(iter(held), None)
         if first is None:
             return "hold"
-        boundary = self.period.next_after(self.of_first(first) or 0, self.reference_ms, self.zone)
+        oldest = self.timestamp(first) if stamps is None else stamps.of(first)
+        boundary = self.period.next_after(oldest or 0, self.reference_ms, self.zone)
         return "before" if clock >= boundary else "hold"
 
-    def snapshot(self) -> int | None:
-        return self.reference_ms
-
-    def restore(self, state: int | None) -> None:
-        self.reference_ms = state
-
-
-class StampedBoundary(DataBoundary):
-    """ext_timed_batch by the clock or a variable: each event keeps the time stamp that it came with."""
-
-    def __init__(self, *settings: Any) -> None:
-        super().__init__(*settings)
-        self.stamps = Stamps(self.timestamp)
-        self.of_first = self.stamps.of
-
-    def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
-        self.stamps.note(event)
-        return super().on_event(event, held, now)
-
     def released(self, held: OrderedDict[Event, None], now: int) -> None:
-        self.stamps.keep(held)
+        if self.stamps is not None:
+            self.stamps.keep(held)
 
     def discarded(self, event: Event) -> None:
-        self.stamps.forget(event)
+        if self.stamps is not None:
+            self.stamps.forget(event)
 
     def resumed(self, held: OrderedDict[Event, None]) -> None:
-        for event in held:  # saved by a version that evaluated them again
-            if event.seq not in self.stamps.kept:
-                self.stamps.note(event)
+        if self.stamps is not None:
+            self.stamps.restore(self.saved, held)
 
     def snapshot(self) -> Saved:
-        return {"reference": self.reference_ms, "stamps": self.stamps.snapshot()}
+        return self.reference_ms if self.stamps is None else [self.reference_ms, self.stamps.snapshot()]
 
     def restore(self, state: Saved) -> None:
-        if isinstance(state, dict):
-            self.stamps.restore(state["stamps"])
-            state = state["reference"]
-        super().restore(state)
+        self.reference_ms, self.saved = state if isinstance(state, list) else (state, [])
 
 
 class WhenTrue(Trigger):

@@ -19,7 +19,7 @@ LimitState = tuple[Saved, Saved, tuple[int, int | None] | None, dict[str, int | 
 parameter that reads variables (earlier versions did not save it)."""
 
 
-class Parameter(Protocol):
+class LimitParameter(Protocol):
     """A parameter that reads variables, and has a state: the last ones that it could have."""
 
     def snapshot(self) -> Saved: ...
@@ -35,7 +35,7 @@ class LimitedOutput:
         given: Given,
         after: After | None,
         at_end: CountedCondition | None = None,
-        parameter: Parameter | None = None,
+        parameter: LimitParameter | None = None,
     ) -> None:
         self.condition = condition
         self.at_end = at_end

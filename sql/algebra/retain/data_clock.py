@@ -25,9 +25,8 @@ class DataClock(Queue):
     node   an event's own time in ms, as bound expression
     read   the same as function
     stamp  the same as function that refuses what is no time
+    stamps what events came with, where it reads the clock or a variable: later it is another one
     """
-
-    loads: tuple[str, ...] = ("read", "edge")
 
     def __init__(
         self,
@@ -36,6 +35,8 @@ class DataClock(Queue):
         stamp: Callable[[Event], Any],
         period: Period,
         zone: ZoneInfo,
+        *,
+        lasts: bool,
     ) -> None:
         super().__init__()
         self.node = node
@@ -43,6 +44,8 @@ class DataClock(Queue):
         self.stamp = stamp
         self.period = period
         self.zone = zone
+        self.stamps = None if lasts else Stamps(stamp)
+        self.loads = ("read", "edge") if lasts else ("evict",)
 
     def edge(self, clock: int) -> int:
         """The time of events that leave when the clock shows this one, or before it."""
@@ -53,12 +56,31 @@ class DataClock(Queue):
         return True
 
     def evict(self, event: Event) -> list[Event]:
-        clock, out = self.stamp(event), []
+        stamps = self.stamps
+        read, clock = (self.read, self.stamp(event)) if stamps is None else (stamps.of, stamps.note(event))
+        out: list[Event] = []
         if clock is not None and clock != -1:
             edge = self.edge(clock)
-            while (self.read(self.events[0]) or 0) <= edge:
+            while (read(self.events[0]) or 0) <= edge:
                 out.append(self.events.popleft())
+        for gone in out if stamps is not None else ():
+            stamps.forget(gone)
         return out
+
+    def discard(self, event: Event) -> bool:
+        if self.stamps is not None:
+            self.stamps.forget(event)
+        return super().discard(event)
+
+    def snapshot(self) -> Saved:
+        events = super().snapshot()
+        return events if self.stamps is None else {"events": events, "stamps": self.stamps.snapshot()}
+
+    def restore(self, state: Saved, find: FindEvent) -> None:
+        is_stamped = isinstance(state, dict)
+        super().restore(state["events"] if is_stamped else state, find)
+        if self.stamps is not None:
+            self.stamps.restore(state["stamps"] if is_stamped else [], self.events)
 
     def write_prepare(self, loop: LoopWriter) -> None:
         clock = f"clock{self.mark}"
@@ -69,49 +91,16 @@ class DataClock(Queue):
 
     def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
         clock, mark = f"clock{self.mark}", self.mark
+        if self.stamps is not None:
+            with source.block(f"for y in evict{mark}(x):"):
+                leave()
+            return
         with source.block(f"if {clock} is not None and {clock} != -1:"):
             edge = f"edge{mark}({clock})" if self.period.is_calendar else f"{clock} - {self.period.millis}"
             source.line(f"oldest{mark} = {edge}")
             with source.block(f"while (read{mark}({self.window}[0]) or 0) <= oldest{mark}:"):
                 source.line(f"y = {self.window}.popleft()")
                 leave()
-
-
-class StampedClock(DataClock):
-    """ext_timed by the clock or a variable: each event keeps the time stamp that it came with."""
-
-    loads = ()
-    write_prepare = Queue.write_prepare
-    write_evict = Queue.write_evict
-
-    def __init__(self, *settings: Any) -> None:
-        super().__init__(*settings)
-        self.stamps = Stamps(self.stamp)
-
-    def evict(self, event: Event) -> list[Event]:
-        clock, out = self.stamps.note(event), []
-        if clock is not None and clock != -1:
-            edge = self.edge(clock)
-            while (self.stamps.of(self.events[0]) or 0) <= edge:
-                out.append(self.events.popleft())
-                self.stamps.forget(out[-1])
-        return out
-
-    def discard(self, event: Event) -> bool:
-        self.stamps.forget(event)
-        return super().discard(event)
-
-    def snapshot(self) -> Saved:
-        return {"events": super().snapshot(), "stamps": self.stamps.snapshot()}
-
-    def restore(self, state: Saved, find: FindEvent) -> None:
-        is_stamped = isinstance(state, dict)
-        super().restore(state["events"] if is_stamped else state, find)
-        if is_stamped:
-            self.stamps.restore(state["stamps"])
-        else:  # saved by a version that evaluated them again
-            for event in self.events:
-                self.stamps.note(event)
 
 
 class Stamps:
@@ -141,8 +130,12 @@ class Stamps:
     def snapshot(self) -> list[list[Any]]:
         return [[seq, stamp] for seq, stamp in self.kept.items()]
 
-    def restore(self, state: list[list[Any]]) -> None:
+    def restore(self, state: list[list[Any]], held: Iterable[Event]) -> None:
+        """Put a snapshot back; events without a time stamp were saved by a version that kept none."""
         self.kept = dict(map(tuple, state))
+        for event in held:
+            if event.seq not in self.kept:
+                self.note(event)
 
 
 def check_stamp(value: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql.algebra.retain.by_key import FirstPerKey, LatestPerKey
-from sql.algebra.retain.data_clock import DataClock, StampedClock
+from sql.algebra.retain.data_clock import DataClock
 from sql.algebra.retain.ordered import Ranked, RankedPerKey, Scheduled
 from sql.algebra.retain.predicate import WhileTrue
 from sql.algebra.retain.queues import FirstCount, FirstUntil, Forever, Gap, Lifetime, Newest
@@ -35,8 +35,8 @@ register_window(
     WindowSpec(
         name="ext_timed",
         parameters=parameters("timestamp:timestamp period:period"),
-        make=lambda start, timestamp, period: (DataClock if timestamp.lasts else StampedClock)(
-            timestamp.nodes, timestamp.read, timestamp.of, period, start.zone
+        make=lambda start, timestamp, period: DataClock(
+            timestamp.nodes, timestamp.read, timestamp.of, period, start.zone, lasts=timestamp.lasts
         ),
         composition=(Stage("Retain", "data clock {ts}, {d}"),),
         cost=WindowCost(Growth.AMORTISED),

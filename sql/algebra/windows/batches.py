@@ -9,7 +9,6 @@ from sql.algebra.gate.triggers import (
     CountOrSince,
     DataBoundary,
     EveryTrigger,
-    StampedBoundary,
     WhenTrue,
 )
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
@@ -72,9 +71,9 @@ register_window(
         name="ext_timed_batch",
         role="batch",
         parameters=parameters("timestamp:timestamp period:period reference:reference?"),
-        make=lambda start, timestamp, period, reference: (
-            DataBoundary if timestamp.lasts else StampedBoundary
-        )(timestamp.of, period, start.zone, reference),
+        make=lambda start, timestamp, period, reference: DataBoundary(
+            timestamp.of, period, start.zone, reference, lasts=timestamp.lasts
+        ),
         composition=(
             Stage("Gate", "data boundary {ts}, {d}"),
             Stage("Retain", "generation"),
