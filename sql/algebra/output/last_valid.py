@@ -12,8 +12,8 @@ Value = TypeVar("Value")
 
 
 class LastValid(Generic[Value]):
-    """The parameter with the present values of its variables. Those that it cannot have are reported once, and
-    the last ones that it could have stay in force."""
+    """The parameter with the present values of its variables. Those that it cannot have are reported once,
+    and the last ones that it could have stay in force."""
 
     def __init__(
         self,

@@ -73,6 +73,7 @@ class LimitBuilder(Record):
         end = output.terminated
         at_end = None if end is None else self._met(end.condition, end.then_set)
         condition, parameter = self._condition(output)
+        parameter = parameter if parameter is not None and parameter.variables else None
         return LimitedOutput(condition, self._given(output), after, at_end, parameter)
 
     def _condition(self, output: OutputPlan) -> tuple[OutputTrigger, LastValid[Any] | None]:

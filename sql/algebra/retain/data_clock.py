@@ -63,8 +63,9 @@ class DataClock(Queue):
             edge = self.edge(clock)
             while (read(self.events[0]) or 0) <= edge:
                 out.append(self.events.popleft())
-        for gone in out if stamps is not None else ():
-            stamps.forget(gone)
+        if stamps is not None:
+            for gone in out:
+                stamps.forget(gone)
         return out
 
     def discard(self, event: Event) -> bool:
