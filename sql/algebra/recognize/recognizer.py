@@ -7,11 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from sql.algebra.event_store import pack_key, unpack_key
+from sql.algebra.pattern.snapshot import VERSION, check_version
 from sql.algebra.recognize.readings import Reading, ReadingPacker, Readings, ReadingUnpacker, Rules
 from sql.codegen.functions import DATA_ERRORS
-from sql.errors import CorruptState, Fail
-
-SNAPSHOT_VERSION = 2
+from sql.errors import Fail
 
 Row = tuple[int, Any]
 """A row with its number."""
@@ -43,7 +42,7 @@ class RecognizerBase(Generic[P]):
         packer = ReadingPacker(self.plan.lists)
         partitions = [[pack_key(key), *found.pack(packer)] for key, found in self.partitions.items()]
         return {
-            "version": SNAPSHOT_VERSION,
+            "version": VERSION,
             "partitions": partitions,
             "rows": packer.packed,
             "cells": packer.cells,
@@ -52,9 +51,7 @@ class RecognizerBase(Generic[P]):
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
         """Put a snapshot back. Raises CorruptState for one that does not fit."""
-        version = state.get("version")
-        if version != SNAPSHOT_VERSION:
-            raise CorruptState(f"match_recognize of version {version!r} is not {SNAPSHOT_VERSION}")
+        check_version(state, "match_recognize")
         unpacker = ReadingUnpacker(state["rows"], state["cells"], self.plan.lists, make_row)
         self.counts.update(state["counts"])
         self.partitions.clear()

@@ -45,11 +45,15 @@ class DeclaringStatement(PostingStatement, Generic[R]):
     def counters(self) -> dict[str, int]:
         return {**self.counts, "rows": len(self.relation), **self.relation.bounded.counts()}
 
-    def _check(self, snapshot: dict[str, Any], kind: str) -> None:
-        """Raise CorruptState where rows of a snapshot do not fit the declaration."""
+    def snapshot(self) -> dict[str, Any]:
+        return super().snapshot() | {"version": VERSION, "signature": list(self.relation.columns)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put a snapshot back. Raises CorruptState where its rows do not fit the declaration."""
         if snapshot["signature"] != list(self.relation.columns):
-            name = self.relation.name
-            raise CorruptState(f"the snapshot is of another {kind} than '{name}' is now")
+            kind = "named window" if self.relation.kind == "window" else "table"
+            raise CorruptState(f"the snapshot is of another {kind} than '{self.relation.name}' is now")
+        super().restore(snapshot)
 
 
 class WindowCode(SharedCode):
@@ -107,10 +111,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         store.add(window.operator.held())
         store.add(window.rows)
         return {
-            "version": VERSION,
-            "fingerprint": self.plan.fingerprint,
-            "signature": list(window.columns),
-            "counts": dict(self.counts),
+            **super().snapshot(),
             "late": self.late_ms,
             "began": self.began,
             "seq": window.seq,
@@ -122,9 +123,8 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         window, store = self.relation, EventStore()
-        self._check(snapshot, "named window")
+        super().restore(snapshot)
         store.unpack(snapshot["events"], lambda row: row, window.made)
-        self.counts |= snapshot["counts"]
         self.late_ms = snapshot.get("late")
         window.seq = snapshot["seq"]
         window.holder = new_holder()
@@ -192,9 +192,7 @@ class TableStatement(DeclaringStatement[Table]):
             for accumulator in row.accumulators:
                 store.add(accumulator.held())  # type: ignore[arg-type]
         return {
-            "version": VERSION,
-            "fingerprint": self.plan.fingerprint,
-            "signature": list(table.columns),
+            **super().snapshot(),
             "seq": kept.seq,
             "counted": kept.events,
             "bounded": table.bounded.snapshot(),
@@ -206,7 +204,7 @@ class TableStatement(DeclaringStatement[Table]):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         table, store = self.relation, EventStore()
-        self._check(snapshot, "table")
+        super().restore(snapshot)
         store.unpack(snapshot["events"], lambda row: row)
         table.rows.clear()
         for seq, time_ms, packed, parts in snapshot["rows"]:
@@ -236,7 +234,8 @@ class VariableStatement(PostingStatement):
         self.variable = Variable(declared.name, declared.type, declared.value, declared.constant)
 
     def snapshot(self) -> dict[str, Any]:
-        return {"fingerprint": self.plan.fingerprint, "value": encode(self.variable.value)}
+        return super().snapshot() | {"value": encode(self.variable.value)}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
+        super().restore(snapshot)
         self.variable.value = self.variable.arrived = decode(snapshot["value"])

@@ -41,10 +41,7 @@ class LoopedSelect(PostingStatement):
         return self.query.push(stream, rows, now_ms)
 
     def snapshot(self) -> dict[str, Any]:
-        return {"fingerprint": self.plan.fingerprint, "subqueries": [], "counts": dict(self.counts)}
-
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        self.counts |= snapshot["counts"]
+        return super().snapshot() | {"subqueries": []}
 
 
 class SelectCode(TriggerCode):

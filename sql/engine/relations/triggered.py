@@ -31,6 +31,12 @@ class PostingStatement(RunningQuery, Running):
         if rows or removed:
             self.out.append(Emission(self.name, self.now_ms, "rows", rows, removed))
 
+    def snapshot(self) -> dict[str, Any]:
+        return {"fingerprint": self.plan.fingerprint, "counts": dict(self.counts)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.counts |= snapshot.get("counts", {})  # those of tables and variables are not in earlier states
+
 
 class TriggerCode(SharedCode):
     """The functions of a trigger: its filter, and those of what it does."""
@@ -158,15 +164,11 @@ class Triggered(PostingStatement, Generic[C]):
         return self.counts | ({} if self.matches is None else self.matches.counters())
 
     def snapshot(self) -> dict[str, Any]:
-        kept = {
-            "fingerprint": self.plan.fingerprint,
-            "subqueries": self.subqueries.snapshot(),
-            "counts": dict(self.counts),
-        }
+        kept = super().snapshot() | {"subqueries": self.subqueries.snapshot()}
         return kept if self.matches is None else kept | {"pattern": self.matches.snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
+        super().restore(snapshot)
         self.subqueries.restore(snapshot["subqueries"])
-        self.counts |= snapshot["counts"]
         if self.matches is not None:
             self.matches.restore(snapshot["pattern"], dict)

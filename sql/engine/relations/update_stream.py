@@ -54,9 +54,3 @@ class UpdateStreamStatement(PostingStatement):
         if code.passes is not None and not code.passes(event):
             return row
         return None if code.drops else {**row, **{name: value(event) for name, value in code.setters}}
-
-    def snapshot(self) -> dict[str, Any]:
-        return {"fingerprint": self.plan.fingerprint, "counts": dict(self.counts)}
-
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        self.counts |= snapshot["counts"]
