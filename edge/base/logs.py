@@ -31,7 +31,15 @@ RESULTS_LOGGER = "penstock.results"
 """Lines of the log sink: they are a rule's results, which no limiter may drop."""
 
 ALWAYS = frozenset(
-    {"rule.deployed", "rule.leaving", "rule.came_back", "rule.stopped", "rule.failed", "rule_file.problem"}
+    {
+        "rule.deployed",
+        "rule.leaving",
+        "rule.came_back",
+        "rule.stopped",
+        "rule.failed",
+        "rule_file.problem",
+        "rule_file.mended",
+    }
 )
 """Events that follow a change of a rule file; the limiter drops none. Two saves in a row have two of them,
 and a file with two problems has two lines."""

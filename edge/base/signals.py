@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, heard by a thread of their own.
+"""SIGTERM, SIGINT and SIGHUP, heard by a thread of their own.
 
 Python runs a signal handler in the main thread, between two of its steps; a signal that comes just before the
 main thread falls asleep on a lock is noticed when the lock is released, which may be never. So the
@@ -13,7 +13,8 @@ import socket
 import threading
 from collections.abc import Callable
 
-STOPPING = (signal.SIGTERM, signal.SIGINT)
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""SIGHUP comes when the terminal is closed; it is no request to read the rules again, which are watched."""
 
 
 def listen(on_first: Callable[[], None]) -> None:
@@ -26,6 +27,8 @@ def listen(on_first: Callable[[], None]) -> None:
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     for number in STOPPING:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            continue  # nohup
         # Without a handler the default would end the process; this one only makes the interpreter write.
         signal.signal(number, lambda *_: None)
 

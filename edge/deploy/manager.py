@@ -20,7 +20,7 @@ from edge.deploy.connections import Brokers
 from edge.deploy.feeds import Feeds, feeds
 from edge.deploy.grace import Grace
 from edge.deploy.memory_streams import MemoryStreams
-from edge.deploy.problem_log import log_new
+from edge.deploy.problem_log import log_changes
 from edge.deploy.reading.wanted import Wanted
 from edge.deploy.row_shapes import struct_columns
 from edge.deploy.rule_runner import RuleRunner
@@ -261,9 +261,9 @@ class Manager:
         return [*wanted.rules.values(), *kept]
 
     def _take_problems(self, wanted: Wanted) -> None:
-        """Log problems that are new, and keep all of them for /status."""
+        """Log problems that are new or mended, and keep all of them for /status."""
         running = wanted.paths.union(item.rule.path for item in self.running.values())
-        log_new(wanted.problems, self.problems, running)
+        log_changes(wanted.problems, self.problems, running)
         self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
 
     def _connect_streams(self) -> None:

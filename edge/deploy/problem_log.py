@@ -1,4 +1,4 @@
-"""Problems of rule files in the log: each once, with the consequence for the rules of its file."""
+"""Problems of rule files in the log: each once, with the consequence for its rules, and the end of each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from rules.problems import FileProblem
 log = logging.getLogger("penstock.rules")
 
 
-def log_new(problems: Iterable[FileProblem], before: Iterable[FileProblem], running: Collection[str]) -> None:
-    """Log the problems that are not among those `before`; `running`: the files whose rules run."""
+def log_changes(
+    problems: Collection[FileProblem], before: Collection[FileProblem], running: Collection[str]
+) -> None:
+    """Log the problems that are not among those `before`, and the files that have no errors any more.
+
+    `running`: the files whose rules run.
+    """
     known = {problem.render() for problem in before}
     for problem in problems:
         text = problem.render()
@@ -19,6 +24,13 @@ def log_new(problems: Iterable[FileProblem], before: Iterable[FileProblem], runn
             level = logging.ERROR if problem.is_error else logging.WARNING
             extra = {"file": problem.path, "problem": text, "note": _note(problem, running)}
             log.log(level, "rule_file.problem", extra=extra)
+
+    for path in sorted(_wrong(before) - _wrong(problems)):
+        log.info("rule_file.mended", extra={"file": path, "note": None if path in running else "it is gone"})
+
+
+def _wrong(problems: Iterable[FileProblem]) -> set[str]:
+    return {problem.path for problem in problems if problem.is_error}
 
 
 def _note(problem: FileProblem, running: Collection[str]) -> str | None:

@@ -228,12 +228,15 @@ def test_streams_whose_topics_contain_each_other_get_a_message_once(
 
 
 @pytest.mark.broker
-def test_the_process_ends_with_its_last_log_line(broker: Mosquitto, tmp_path: Path) -> None:
-    """No thread that waits for something holds it up."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_process_ends_with_its_last_log_line(
+    broker: Mosquitto, tmp_path: Path, number: signal.Signals
+) -> None:
+    """No thread that waits holds it up. A terminal that is closed stops the gateway in order."""
     with daemon(tmp_path, broker.url, {"hot.yaml": HOT}) as gateway, publisher(broker.port) as plant:
         gateway.wait_ready()
         plant.send("plant/a", {"device": "p1", "temp": 61.5})
-        gateway.send(signal.SIGTERM)
+        gateway.send(number)
         wait_for(lambda: "gateway.stopped" in gateway.log(), what="the stop")
         wait_for(gateway.ended, "the end of the process")
 

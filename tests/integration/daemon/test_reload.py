@@ -64,6 +64,7 @@ def test_a_bad_file_leaves_the_last_good_version_running_and_says_why(
         gateway.write_rule("a.yaml", rule("a", "SELECT n + 100 AS n FROM m"))
         reloads(gateway, 5)
         assert gateway.get("/readyz")[0] == 200
+        assert "event=rule_file.mended file=" in gateway.log()
         plant.send("plant/x", {"n": 7})
         wait_for(lambda: {"n": 107} in gateway.output("a.jsonl"), what="the good version")
         assert gateway.stop() == 0
