@@ -215,6 +215,12 @@ DEVIATIONS = (
     Deviation("`avg` of whole numbers", r"\bavg\s*\(", value=is_cut),
     Deviation("`trunc(1.57, 1)`", r"\btrunc\s*\(", value=is_rounded),
     Deviation("`nullif(1, 1) > 1`", r"[<>=]|\b(IN|BETWEEN|LIKE|AND|OR)\b", value=false_for_null),
+    Deviation("`format_time(0, 'E H ZZ')`", r"\bformat_time\s*\(", outcome=error_there),
+    Deviation(
+        """`json_path_exists(parse_json('{"a": null}'), '$.a')`""",
+        r"\bjson_path_exists\s*\(",
+        value=false_for_true,
+    ),
     Deviation("`nullif(1, 1) & 1`", r"[&|^]", value=false_for_null),
     Deviation("`1 NOT IN (nullif(1, 1))`", r"\bNOT\s+IN\b", value=true_for_null),
     Deviation("`0 NOT BETWEEN 1 AND nullif(1, 1)`", r"\bNOT\s+BETWEEN\b", value=false_for_true),
@@ -223,7 +229,9 @@ DEVIATIONS = (
         r"\barray_(contains|contains_any|position|last_position|remove|intersect|except|union|distinct)\s*\(",
         value=any_value,
     ),
-    Deviation("`array_create()`", r"\b(array_create\s*\(\s*\)|items|object|zip)", value=null_there),
+    Deviation(
+        "`array_create()`", r"\b(array_create\s*\(\s*\)|items|object|zip|array_concat)", value=null_there
+    ),
     Deviation("`indexof('日本語', '語')`", r"\bindexof\s*\(", value=any_value),
     Deviation(
         "`cast('1', 'int')`",
