@@ -98,7 +98,7 @@ CODES: dict[str, CodeText] = {
     ),
     "B305": CodeText(
         "an unknown method, or a lambda outside of one",
-        "lists have selectFrom(x => …), where, anyOf and others",
+        "lists have selectFrom(x => …), countOf(), firstOf() and lastOf()",
     ),
     "B306": CodeText(
         "a length of time where a value is expected", "use periods in windows and output limits only"

@@ -131,6 +131,18 @@ def _arrow(tokens: Sequence[Token], at: int) -> str | None:
     return "write ->, which means 'followed by'" if is_dash else None
 
 
+_OPENS = (TokenType.L_BRACKET, TokenType.L_BRACE)
+
+
+def _new(tokens: Sequence[Token], at: int) -> str | None:
+    """`new int[3]`, `new {a = 1}`, `int[primitive]`: values and types of Java."""
+    if "new" in (_word(tokens, at - 1), _word(tokens, at - 2)) and _kind(tokens, at) in _OPENS:
+        return "there is no NEW: write array_create(1, 2) or object_construct('a', 1)"
+    if _kind(tokens, at) is TokenType.L_BRACKET and _word(tokens, at + 1) == "primitive":
+        return f"write {tokens[at - 1].text}[]"
+    return None
+
+
 def _missing_by(tokens: Sequence[Token], at: int) -> str | None:
     """`group c` and `order c`."""
     word = _word(tokens, at)
@@ -148,4 +160,5 @@ _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
     _missing_comma,
     _arrow,
     _missing_by,
+    _new,
 )

@@ -23,6 +23,11 @@ class Given(ABC):
     ends_empty = False
     """True if that output is emitted even without rows."""
 
+    @property
+    def waits(self) -> bool:
+        """True if the interval has not begun: it begins with the first rows that go out."""
+        return False
+
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
         """An update arrives; rows that go out at once, if any."""
         return None
@@ -256,6 +261,10 @@ class FirstUpdate(Given):
             return None
         self.open = False
         return update.new, update.old
+
+    @property
+    def waits(self) -> bool:
+        return self.open
 
     def give(self) -> None:
         self.open = True

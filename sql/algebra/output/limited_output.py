@@ -60,7 +60,9 @@ class LimitedOutput:
             at_once = self.given.take(update, now)
             if at_once is not None:
                 out.append((at_once, False))
-            if fires:
+            if self.given.waits and isinstance(self.condition, EveryEvents):
+                self.condition.done(now)  # its events count from the first output on
+            elif fires:
                 out += [(rows, self.forces) for rows in self.fire(now)]
         return out
 

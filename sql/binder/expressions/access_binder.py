@@ -69,9 +69,8 @@ def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
     if node.name in table_reads.LIST_METHODS and not node.args:
         return table_reads.method(binder, node, binder.bind(node.base, place))
     if node.name.lower() != "selectfrom" or len(node.args) != 1 or not isinstance(node.args[0], ast.Lambda):
-        binder.problems.error(
-            "B305", f"unknown method '{node.name}'", node.span, "lists have selectFrom(x => …)"
-        )
+        hint = "lists have selectFrom(x => …), countOf(), firstOf() and lastOf()"
+        binder.problems.error("B305", f"unknown method '{node.name}'", node.span, hint)
         return UNKNOWN
     body = node.args[0]
     base = binder.bind(node.base, place)

@@ -80,6 +80,11 @@ HABITS = [
         "create context C partition by k from E, start @now end E",
         "nested contexts have names: context A partition by …, context B start …",
     ),
+    (
+        "select new int[3] from m",
+        "there is no NEW: write array_create(1, 2) or object_construct('a', 1)",
+    ),
+    ("create schema E(a int[primitive])", "write int[]"),
     ("from v in m withn 5.0 select v", "did you mean 'within'?"),
 ]
 
