@@ -39,12 +39,14 @@ Outcome = Literal["delivered", "rejected", "dropped"]
 PORTS = {"http": 80, "https": 443, "tcp": 1883, "mqtt": 1883, "ssl": 8883, "tls": 8883, "mqtts": 8883}
 """The port of an address that names none, by its scheme."""
 
-_NUMBER = re.compile(r"\[Errno -?\d+\] ")
+_CODES = re.compile(r"\[Errno -?\d+\] |\[SSL: \w+\] | \(_ssl\.c:\d+\)")
+_UNVERIFIED = "certificate verify failed"
+_CREDENTIALS = ("Not authorized", "Bad user name or password")
 
 
 def in_words(failure: BaseException, *, with_file: bool = True) -> str:
-    """A failure of the system or the network without the number of the error; without the file where the
-    sentence around it names that.
+    """A failure of the system or the network without the number of the error, with the remedy where it has
+    one; without the file where the sentence around it names that.
 
     >>> in_words(ConnectionRefusedError(111, "Connection refused")), in_words(TimeoutError())
     ('connection refused', 'TimeoutError')
@@ -54,7 +56,9 @@ def in_words(failure: BaseException, *, with_file: bool = True) -> str:
     text = str(failure)
     if not with_file and isinstance(failure, OSError) and failure.strerror:
         text = failure.strerror
-    text = _NUMBER.sub("", text) or type(failure).__name__
+    text = _CODES.sub("", text) or type(failure).__name__
+    if text.startswith(_UNVERIFIED):
+        text += "; name the authority that signed it (caFile, rootCaPath), and the server as it calls itself"
     return text[0].lower() + text[1:] if text.split()[0].istitle() else text
 
 
@@ -70,6 +74,11 @@ def failure_at(url: str, failure: BaseException) -> str:
     except ValueError:  # no port, but a placeholder
         return in_words(failure)
     return f"{f'[{host}]' if ':' in host else host}:{port}: {in_words(failure)}"
+
+
+def refusal_of(reason: str) -> str:
+    """A broker's refusal, with the remedy where it has one."""
+    return f"{reason}; check username, password and clientId" if reason in _CREDENTIALS else reason
 
 
 class SinkFailure(Exception):

@@ -62,7 +62,8 @@ class WriterLock:
         except OSError:
             os.close(self._descriptor)
             raise SpoolBusy(
-                f"spool {path} is in use by another process; stop it first, or look at a copy"
+                f"spool {path} is in use by another process: stop the gateway on {path.parent} first, "
+                "or look at a copy; a second gateway needs a data directory of its own"
             ) from None
 
     def release(self) -> None:

@@ -22,6 +22,7 @@ from sinks.base import (
     SinkContext,
     SinkFailure,
     failure_at,
+    refusal_of,
     register_sink,
 )
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
@@ -259,7 +260,7 @@ class MqttSink:
         self._drop(gracefully=False)
         if reason is None:
             raise Retry(f"broker did not answer within {self._settings.timeout} ms or closed the connection")
-        text = f"broker refused the connection: {reason.getName()}"
+        text = f"broker refused the connection: {refusal_of(reason.getName())}"
         raise Retry(text) if reason.getName() in _TRY_LATER else Fatal(text)
 
     def _await_confirmations(self, mids: list[int]) -> None:

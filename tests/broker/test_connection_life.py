@@ -127,7 +127,9 @@ def test_user_and_password(tmp_path: Path, start_source: StartSource) -> None:
             password=Secret("battery"),
         )
         wait_for(lambda: wrong.stats["connect_failures"] >= 2, what="two attempts")
-        assert wrong.problem == "broker refused the connection: Not authorized"
+        assert wrong.problem == (
+            "broker refused the connection: Not authorized; check username, password and clientId"
+        )
         assert wrong.version == "5", "a wrong password is no reason to try another version"
 
 

@@ -26,6 +26,7 @@ from edge.intake.sources.mqtt_client import connect, make_client
 from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.mqtt_subscriptions import Subscriptions
 from edge.intake.sources.publishing import PACKET_BYTES_MAX, Publishing
+from sinks.base import refusal_of
 from sinks.tcp import acknowledge_at_once, send_at_once
 
 if TYPE_CHECKING:
@@ -337,7 +338,7 @@ class Connection:
 
     def _on_connect(self, client: object, userdata: object, flags: Any, reason: Any, properties: Any) -> None:
         if reason.is_failure:
-            self.refusal = f"broker refused the connection: {reason}"
+            self.refusal = f"broker refused the connection: {refusal_of(str(reason))}"
             return
         self.accepted = True
         self.session_present = flags.session_present

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.mqtt_client import connect, make_client, subscribe
-from sinks.base import in_words
+from sinks.base import in_words, refusal_of
 from sql.record import replace
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Visit:
         try:
             self._wait(lambda: self._answer is not None, f"{server} did not answer within {ANSWER_S:g} s")
             if self._answer.is_failure:
-                raise VisitFailed(f"{server} refused the connection: {self._answer}")
+                raise VisitFailed(f"{server} refused the connection: {refusal_of(str(self._answer))}")
         except VisitFailed:
             _leave(client)
             raise
