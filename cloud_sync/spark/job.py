@@ -122,11 +122,19 @@ def main(bucket: str, out: str, options: Options) -> int:
         Path(options.metrics_file).write_text(report + "\n", encoding="utf-8")
     else:
         print(report)
-    for failure in metrics.failed:
-        print(f"penstock cloud aggregate: {failure}", file=sys.stderr)
+    for sentence in (*metrics.failed, *_left_out(metrics, out, options.dry_run)):
+        print(f"penstock cloud aggregate: {sentence}", file=sys.stderr)
     if metrics.failed:
         return BROKEN
     return QUARANTINED if metrics.quarantined or metrics.held else OK
+
+
+def _left_out(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
+    """What does not count, with the command that gives the reasons."""
+    if not (metrics.quarantined or metrics.held):
+        return
+    counted = f"files that do not count: {metrics.quarantined}, records: {metrics.held}"
+    yield counted if dry_run else f"{counted}; see why with: penstock cloud report {out}"
 
 
 @contextmanager

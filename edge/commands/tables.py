@@ -51,6 +51,8 @@ def _get(arguments: argparse.Namespace, path: str) -> str:
 
 
 def _listing(found: dict[str, Any]) -> list[str]:
+    if not found:
+        return ["the gateway has no tables"]
     rows = [
         (
             name,

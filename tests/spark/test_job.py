@@ -313,12 +313,18 @@ def test_two_machines_under_one_gateway_id_are_named(spark: Any, bucket: Path, o
     )
 
 
-def test_a_dry_run_checks_everything_and_writes_nothing(bucket: Path, out: Path) -> None:
+def test_a_dry_run_checks_everything_and_writes_nothing(
+    bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     upload(bucket, "gw1", rows(random.Random(1), 20), rows_max=10)
     (bucket / data_files(bucket)[0]).unlink()
     code, metrics = run(bucket, out, dry_run=True)
     assert (code, metrics["files"], metrics["quarantined"]) == (job.QUARANTINED, 1, 1)
     assert not out.exists()
+    assert run(bucket, out)[0] == job.QUARANTINED
+    dry, wet = (line for line in capsys.readouterr().err.splitlines() if line.startswith("penstock"))
+    assert dry == "penstock cloud aggregate: files that do not count: 1, records: 0"
+    assert wet == f"{dry}; see why with: penstock cloud report {out}"
 
 
 def test_a_missing_bucket_is_one_sentence(

@@ -61,6 +61,8 @@ function showRules(status) {
     list.append(element("li", {}, button));
     if (name === focused) button.focus();
   }
+  const names = Object.keys(status.rules);
+  if (!chosen && names.length === 1) choose(names[0]);
   for (const name of [...status.stopped, ...Object.keys(status.asleep)]) {
     list.append(element("li", {}, element("small", {}, `${name}: does not run`)));
   }

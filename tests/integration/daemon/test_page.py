@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from edge.cli import main
 from tests.integration.daemon.support import STREAM, Process, daemon, page_address, publisher
 from tests.support.brokers import Mosquitto
 from tests.support.browser import Browser, chromium
@@ -208,3 +209,17 @@ def test_it_says_when_the_gateway_is_gone_and_comes_back_by_itself(page: Browser
 def test_without_the_page(broker: Mosquitto, tmp_path: Path) -> None:
     with daemon(tmp_path, broker.url, {"s.yaml": STREAM}, PENSTOCK__HTTP__UI="false") as running:
         assert running.get("/ui")[0] == 404
+
+
+def test_the_only_rule_is_chosen(
+    broker: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = "rules: [{id: warm, sql: SELECT * FROM m, actions: [{nop: {}}]}]\n"
+    with daemon(tmp_path, broker.url, {"r.yaml": STREAM + rule}) as gateway:
+        gateway.wait_ready()
+        with chromium(tmp_path) as browser:
+            browser.open(page_address(gateway))
+            browser.wait_text("#sql", "SELECT * FROM m")
+        where = ["--address", gateway.address, "--data", str(gateway.data)]
+        assert main(["tables", "ls", *where]) == 0
+    assert "the gateway has no tables" in capsys.readouterr().out
