@@ -73,7 +73,7 @@ class Statements:
         partition.bodies += tuple(after)
 
     def _forget(self, body: Body) -> None:
-        """An instance is no more, without a word."""
+        """Take an instance out of the timers and of the index."""
         body.due_ms = None
         if body.member.index is not None:
             body.member.index.leave(body, body.partition.row)
