@@ -229,6 +229,8 @@ class MariaDb:
         server = _required(
             shutil.which("mariadbd", path=f"{os.environ.get('PATH')}:/usr/sbin"), "mariadb-server"
         )
+        # Each server removes temporary tables of its folder that it does not know, also those of another one.
+        temporary = {**os.environ, "TMPDIR": str(self.folder)}
         words = ["--no-defaults", f"--datadir={self.folder}/data"]
         if os.geteuid() == 0:
             words.append("--user=root")
@@ -237,10 +239,11 @@ class MariaDb:
             check=True,
             capture_output=True,
             timeout=PATIENCE_S,
+            env=temporary,
         )
         words += [f"--port={self.port}", "--bind-address=127.0.0.1", f"--socket={self.folder}/socket"]
         self._process = subprocess.Popen(
-            [server, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [server, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=temporary
         )
         wait_for(lambda: listens(self.port), "start of mariadbd")
         self.ask("CREATE DATABASE plant", "")
