@@ -109,7 +109,7 @@ class WindowBuilder:
         return QueuePerKey(keys, key, make, self.options.max_groups)
 
     def _as_at_start(self, make: Callable[P, R]) -> Callable[P, R]:
-        """What makes the windows of a key that comes later, with the values that variables have now."""
+        """Wrap `make` so that windows of keys that come later begin with the present values of variables."""
         began = self.functions.catalog.values_of(self.read_at_start)
         if not began:
             return make

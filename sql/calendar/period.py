@@ -124,8 +124,8 @@ def _exact(unit: str, amount: float | Decimal) -> Fraction:
 
 @lru_cache(maxsize=1_000)
 def _reaches(period: Period, t_ms: int, zone: tzinfo) -> int:
-    """`Period.reaches` of months, remembered: a window asks for its oldest event's at every step, and the
-    calendar takes 25 µs."""
+    """`Period.reaches` of months, cached: it takes 25 µs, and a window computes that of its oldest event at
+    every step."""
     wanted = t_ms + period.millis
     found = _shift_months(wanted, period.months, zone)
     hour = wall_clock(found, zone).replace(minute=0, second=0, microsecond=0, fold=0)
