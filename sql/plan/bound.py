@@ -244,9 +244,3 @@ def event_read(bound: Bound, keys: tuple[Bound, ...]) -> Bound | None:
     if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):
         return bound
     return next(filter(None, (event_read(part, keys) for part in bound.parts())), None)
-
-
-def variables_of(bound: Bound) -> frozenset[str]:
-    """The names of the variables that an expression reads."""
-    slots = (node for node in bound.walk() if isinstance(node, Slot))
-    return frozenset(str(slot.key) for slot in slots if slot.kind == "variable")

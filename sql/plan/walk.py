@@ -27,9 +27,8 @@ def bounds_of(value: object) -> Iterator[Bound]:
 
 
 def variables_in(value: object) -> frozenset[str]:
-    """The variables that a part of a plan reads."""
-    found = (bound for bound in bounds_of(value) if isinstance(bound, Slot))
-    return frozenset(str(slot.key) for slot in found if slot.kind == "variable")
+    """The names of the variables that a part of a plan reads."""
+    return frozenset(str(slot.key) for slot in slots_of(value) if slot.kind == "variable")
 
 
 def read_at_start(plan: Plan) -> frozenset[str]:
@@ -40,6 +39,6 @@ def read_at_start(plan: Plan) -> frozenset[str]:
     return own.union(variables_in(limit), *(read_at_start(part.plan) for part in plan.subqueries))
 
 
-def slots_of(plan: Plan) -> Iterator[Slot]:
-    """The slots that a plan reads, such as variables and properties of partitions."""
-    return (bound for bound in bounds_of(plan) if isinstance(bound, Slot))
+def slots_of(value: object) -> Iterator[Slot]:
+    """The slots that a plan, or a part of one, reads, such as variables and properties of partitions."""
+    return (bound for bound in bounds_of(value) if isinstance(bound, Slot))

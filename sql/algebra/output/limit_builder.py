@@ -37,7 +37,7 @@ from sql.algebra.window_builder import period, size
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.emission import Out
-from sql.plan.bound import Bound, variables_of
+from sql.plan.bound import Bound
 from sql.plan.clauses import OutputPlan, PeriodArgument
 from sql.plan.logical import Assignments, Plan
 from sql.plan.walk import variables_in
@@ -92,7 +92,7 @@ class LimitBuilder(Record):
             following = self._crontab(output)
             return AtInstants(lambda now, origin: following(now))
         if output.when is not None:
-            return WhenExpression(self._met(output.when, output.then_set), variables_of(output.when))
+            return WhenExpression(self._met(output.when, output.then_set), variables_in(output.when))
         return Always() if output.terminated is None else Never()
 
     def _last_valid(self, read: Callable[[], Value], part: Bound | PeriodArgument) -> LastValid[Value]:

@@ -17,7 +17,8 @@ from sql.algebra.retain.queues import Queue
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, Const, Op, Slot, variables_of
+from sql.plan.bound import Bound, Const, Op, Slot
+from sql.plan.walk import variables_in
 
 NONE: list[Any] = []
 
@@ -84,7 +85,7 @@ class Predicate:
         fresh: Callable[[], list[Accumulator]],
     ) -> None:
         self.node = node
-        self.variables = variables_of(node)
+        self.variables = variables_in(node)
         self.test = test
         self.test_alone = test_alone
         self.arguments = arguments

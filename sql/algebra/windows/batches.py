@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.algebra.gate.triggers import (
-    AfterCount,
-    CountOrSince,
-    DataBoundary,
-    EveryTrigger,
-    WhenTrue,
-)
+from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, EveryTrigger, WhenTrue
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
 from sql.costs import Extra, Growth, WindowCost
