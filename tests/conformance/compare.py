@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tests.conformance.noise import Noise
@@ -55,13 +55,18 @@ def same_rows(got: Sequence[Row], wanted: Sequence[Row], *, ordered: bool) -> bo
         return False
     if ordered:
         return all(map(same_row, got, wanted))
+    return same_bag(got, wanted, same_row)
+
+
+def same_bag(got: Sequence[Any], wanted: Sequence[Any], same: Callable[[Any, Any], bool]) -> bool:
+    """True if each item has an equal one of its own among as many."""
     rest = list(wanted)
-    for row in got:
-        index = next((i for i, other in enumerate(rest) if same_row(row, other)), None)
+    for item in got:
+        index = next((i for i, other in enumerate(rest) if same(item, other)), None)
         if index is None:
             return False
         del rest[index]
-    return True
+    return not rest
 
 
 def text_of(value: Any) -> str:

@@ -7,7 +7,7 @@ import math
 from datetime import datetime
 from typing import Any
 
-from tests.conformance.compare import Row, same_rows, same_value
+from tests.conformance.compare import Row, same_bag, same_rows, same_value
 
 Message = list[Row]
 
@@ -163,15 +163,7 @@ def zero_there(theirs: Any, ours: Any) -> bool:
 
 def in_any_order(theirs: Any, ours: Any) -> bool:
     """The same elements, those of objects in their order."""
-    if not (isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours)):
-        return False
-    rest = list(theirs)
-    for item in ours:
-        found = next((place for place, other in enumerate(rest) if same_value(item, other)), None)
-        if found is None:
-            return False
-        del rest[found]
-    return True
+    return isinstance(theirs, list) and isinstance(ours, list) and same_bag(ours, theirs, same_value)
 
 
 def is_an_instant(theirs: Any, ours: Any) -> bool:
