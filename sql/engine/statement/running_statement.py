@@ -127,13 +127,14 @@ class RunningStatement(StatementCore):
         return earliest((self.sources.next_deadline(), self.output.next_deadline()))
 
     def advance(self, now_ms: int) -> list[Emission]:
-        """Do what is due at or before `now_ms`, once, by due times; at one instant windows before output."""
+        """Do what is due at or before `now_ms`, once, by due times; at one instant subqueries, then
+        windows, then output."""
         self.now_ms = max(self.now_ms, now_ms)
         if self.analytic is not None:
             self.analytic.keep()
         self.begin(self.now_ms)
         if self.sources.subqueries is not None:
-            self.sources.subqueries.advance(now_ms)
+            self.sources.subqueries.reach(self.now_ms)
         new, old = list[Any](), list[Any]()
         for delta in self.sources.late_changes(now_ms):
             self.change(delta, new, old)

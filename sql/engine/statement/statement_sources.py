@@ -27,6 +27,10 @@ from sql.rows import MakeRow
 Posts = dict[int, list[Delta]]
 """The changes that the windows of a statement have posted in one step, by source."""
 
+SUBQUERIES, WINDOW, MACHINE = range(3)
+"""What may be due, in the order of what is due at one instant: the windows of subqueries, a window of the
+statement, a pattern or match_recognize."""
+
 
 class Sources:
     """The windows, patterns, relations and subqueries of one running statement."""
@@ -183,28 +187,23 @@ class Sources:
             deadlines.append(self.subqueries.next_deadline())
         return earliest(deadlines)
 
-    def next_due(self) -> tuple[int, bool, int] | None:
-        """The earliest deadline of a window or a pattern, whether it is a pattern's, and the source.
+    def next_due(self) -> tuple[int, int, int] | None:
+        """The earliest deadline, what is due then, and the place of its source."""
+        deadlines = [(window.next_deadline(), WINDOW, i) for i, window in enumerate(self.windows)]
+        deadlines += [(machine.next_deadline(), MACHINE, i) for i, machine in self.machines.items()]
+        if self.subqueries is not None:
+            deadlines.append((self.subqueries.next_deadline(), SUBQUERIES, 0))
+        return min(((due, kind, i) for due, kind, i in deadlines if due is not None), default=None)
 
-        At one instant what a window lets go comes before the timers of patterns.
-        """
-        due = [
-            (deadline, False, i)
-            for i, w in enumerate(self.windows)
-            if (deadline := w.next_deadline()) is not None
-        ]
-        due += [
-            (deadline, True, i)
-            for i, machine in self.machines.items()
-            if (deadline := machine.next_deadline()) is not None
-        ]
-        return min(due) if due else None
-
-    def due(self, is_pattern: bool, index: int, now_ms: int) -> Iterator[Change]:
-        """The changes of what is due in a window or a pattern."""
+    def due(self, kind: int, index: int, now_ms: int) -> Iterator[Change]:
+        """The changes of what is due."""
+        if kind == SUBQUERIES:
+            assert self.subqueries is not None
+            self.subqueries.advance(now_ms)
+            return iter(())
         if self.joined is not None:
             return self._due_in_join(now_ms)
-        if not is_pattern:
+        if kind == WINDOW:
             return self.changes({index: self.windows[index].advance(now_ms)})
         if index not in self.recognized:
             return self._with_matches({}, {index: self.matches[index].advance(now_ms)}, now_ms)

@@ -107,8 +107,12 @@ class Correlated:
         if self.window.depends_on(name):
             self._take(self.window.variable_changed(now_ms))
 
+    def reach(self, now_ms: int) -> None:
+        """The clock says `now_ms`; what is due acts with `advance`."""
+        self.inner.reach(now_ms)
+
     def advance(self, now_ms: int) -> None:
-        """Time has come to `now_ms`."""
+        """Do what is due at or before `now_ms`."""
         self.inner.advance(now_ms)
         while (deadline := self.window.next_deadline()) is not None and deadline <= now_ms:
             self._take(self.window.advance(now_ms))
@@ -193,8 +197,12 @@ class Alone:
         self.query.variable_changed(name, now_ms)
         self.advance(now_ms)
 
+    def reach(self, now_ms: int) -> None:
+        """The clock says `now_ms`; what is due acts with `advance`."""
+        self.query.now_ms = max(self.query.now_ms, now_ms)
+
     def advance(self, now_ms: int) -> None:
-        """Time has come to `now_ms`."""
+        """Do what is due at or before `now_ms`."""
         self._note(self.query.advance(now_ms))
 
     def _note(self, emissions: list[Emission]) -> None:
@@ -313,8 +321,13 @@ class Subqueries:
         for query in self.queries:
             query.variable_changed(name, now_ms)
 
+    def reach(self, now_ms: int) -> None:
+        """The clock says `now_ms`; what is due acts with `advance`, in its turn."""
+        for query in self.queries:
+            query.reach(now_ms)
+
     def advance(self, now_ms: int) -> None:
-        """Time has come to `now_ms`."""
+        """Do what is due at or before `now_ms`."""
         for query in self.queries:
             query.advance(now_ms)
 
