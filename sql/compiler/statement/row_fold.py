@@ -53,6 +53,8 @@ class RowFold(Fold):
             part.check(loop, "")
 
     def enter(self, loop: LoopWriter, owner: str = "") -> None:
+        if self.needs_event:
+            loop.line("x = table.rows.numbered(x)")
         for part in self.kept.parts:
             part.write(loop, "", enters=True)
         loop.line("g.stale = True")

@@ -212,7 +212,8 @@ class TableStatement(DeclaringStatement[Table]):
             for accumulator, part in zip(row.accumulators, parts, strict=True):
                 accumulator.restore(part, store.find)
         table.rows.seq = snapshot["seq"]
-        table.rows.events = snapshot.get("counted", 1 << 40)  # behind the numbers of an earlier version
+        # Earlier versions let some statements number their events.
+        table.rows.events = max([snapshot.get("counted", 0), *store.events])
         table.bounded.restore(snapshot["bounded"], table.rows.by_key.values())
 
 
