@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from rules.base import Model
 from sinks.base import Clock, Fatal, Retry
+from sinks.http_client import is_passing
 from sinks.settings import Text, reveal
 from sinks.template import Template, TemplateError
 
@@ -112,7 +113,7 @@ class Tokens:
     def _asked(self, request: _Request, before: dict[str, Any]) -> dict[str, Any]:
         headers = {name: template_of(value).render(before) for name, value in request.headers.items()}
         status, text = self._post(reveal(request.url), headers, template_of(request.body).render(before))
-        if status in (408, 425, 429) or status >= 500:
+        if is_passing(status):
             raise Retry(f"token: HTTP {status}")
         if not 200 <= status < 300:
             raise Fatal(f"token: HTTP {status}")

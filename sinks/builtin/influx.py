@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, SinkFailure, failure_at, register_sink
+from sinks.http_client import connection_to, exchange, is_passing, reason_in
 from sinks.line_protocol import line
 from sinks.oauth import template_of
 from sinks.settings import SinkSettings, Text, Texts, fault_of, reveal
@@ -179,7 +180,7 @@ class InfluxSink:
         if not points:
             return
         settings = self._settings
-        headers = {"User-Agent": "penstock", "Content-Type": "text/plain; charset=utf-8"}
+        headers = {"Content-Type": "text/plain; charset=utf-8"}
         if settings.authorization is not None:
             headers["Authorization"] = settings.authorization
         body = "\n".join(points).encode()
@@ -192,33 +193,21 @@ class InfluxSink:
             return
         if status in (401, 403):
             raise Fatal(f"HTTP {status}: {text}")
-        if status in (408, 425, 429) or status >= 500:
+        if is_passing(status):
             raise Retry(f"HTTP {status}: {text}")
         raise Reject(f"HTTP {status}: {text}")
 
     def _exchange(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
-        parts = urlsplit(reveal(self._settings.addr))
-        assert parts.hostname
-        seconds = self._settings.timeout / 1000
-        connection: http.client.HTTPConnection
-        if parts.scheme == "https":
-            connection = http.client.HTTPSConnection(
-                parts.hostname, parts.port, timeout=seconds, context=self._tls
-            )
-        else:
-            connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
+        server = reveal(self._settings.addr)
+        connection = connection_to(server, self._settings.timeout, self._tls)
         try:
-            connection.request(
-                "POST", parts.path.rstrip("/") + self._settings.path, body=body, headers=headers
-            )
-            answer = connection.getresponse()
-            return answer.status, " ".join(
-                answer.read(ANSWER_BYTES_MAX)[:200].decode(errors="replace").split()
-            )
+            url = server.rstrip("/") + self._settings.path
+            status, text = exchange(connection, "POST", url, headers, body, ANSWER_BYTES_MAX)
+            return status, reason_in(text)
         except ssl.SSLCertVerificationError as failure:
             raise Fatal(f"certificate of the server is not trusted: {failure.verify_message}") from failure
         except (OSError, http.client.HTTPException) as failure:
-            raise Retry(failure_at(reveal(self._settings.addr), failure)) from failure
+            raise Retry(failure_at(server, failure)) from failure
         finally:
             connection.close()
 

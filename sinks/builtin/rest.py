@@ -27,6 +27,7 @@ from sinks.base import (
     register_sink,
 )
 from sinks.dynamic import Target
+from sinks.http_client import connection_to, exchange, is_passing, reason_in, target_of
 from sinks.json_text import json_text
 from sinks.oauth import OAuth, Tokens, template_of
 from sinks.settings import SinkSettings, Text, Texts, reveal
@@ -37,9 +38,6 @@ log = logging.getLogger("penstock.sinks.rest")
 
 ANSWER_BYTES_MAX = 64 * 1024
 """The bytes of an answer read to keep the connection usable; a longer answer costs a new connection."""
-
-REASON_CHARS_MAX = 200
-"""The characters of an error answer that are kept as the reason."""
 
 _CONTENT_TYPES = {
     "json": "application/json",
@@ -182,15 +180,10 @@ class RestSink:
 
     def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
         """The status and answer of a request for a token."""
-        connection = self._connect(url)
+        connection = connection_to(url, self._settings.timeout, self._tls)
         try:
-            parts = urlsplit(url)
-            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            connection.request(
-                "POST", path, body=body.encode(), headers={"Content-Type": _CONTENT_TYPES["json"]} | headers
-            )
-            answer = connection.getresponse()
-            return answer.status, answer.read(ANSWER_BYTES_MAX)
+            headers = {"Content-Type": _CONTENT_TYPES["json"]} | headers
+            return exchange(connection, "POST", url, headers, body.encode(), ANSWER_BYTES_MAX)
         except (OSError, http.client.HTTPException) as failure:
             raise Retry(f"token: {failure_at(url, failure)}") from failure
         finally:
@@ -235,45 +228,37 @@ class RestSink:
             return
         if status == 401 and self._tokens is not None and self._tokens.expire():
             raise Retry(f"HTTP 401: {reason}", after_ms=0)
-        if status in (408, 425, 429) or status >= 500:
+        if is_passing(status):
             raise Retry(f"HTTP {status}: {reason}", after_ms=self._after_ms(retry_after))
         raise Reject(f"HTTP {status}: {reason}")
 
     def _request(self, message: Message) -> tuple[int, str, str | None]:
         """The status, text and Retry-After of the answer."""
-        parts = urlsplit(message.target)
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         reused = self._connection is not None
         try:
-            return self._exchange(path, message)
+            return self._exchange(message)
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
             # The server closed the kept-alive connection between two requests: not an
             # error, send it on a new one.
             self.close()
             if not reused:
                 raise
-            return self._exchange(path, message)
+            return self._exchange(message)
 
-    def _exchange(self, path: str, message: Message) -> tuple[int, str, str | None]:
+    def _exchange(self, message: Message) -> tuple[int, str, str | None]:
         headers = self._headers_of(message)
-        connection = self._connection = self._connection or self._connect(reveal(self._settings.url))
-        connection.request(self._method_of(message), path, body=self._body(message), headers=headers)
+        settings = self._settings
+        connection = self._connection = self._connection or connection_to(
+            reveal(settings.url), settings.timeout, self._tls
+        )
+        connection.request(
+            self._method_of(message), target_of(message.target), body=self._body(message), headers=headers
+        )
         answer = connection.getresponse()
         text = answer.read(ANSWER_BYTES_MAX)
         if not answer.isclosed():
             self.close()
-        reason = " ".join(text[:REASON_CHARS_MAX].decode(errors="replace").split()) or answer.reason
-        return answer.status, reason, answer.getheader("Retry-After")
-
-    def _connect(self, url: str) -> http.client.HTTPConnection:
-        parts = urlsplit(url)
-        assert parts.hostname
-        timeout_s = self._settings.timeout / 1000
-        if parts.scheme == "https":
-            return http.client.HTTPSConnection(
-                parts.hostname, parts.port, timeout=timeout_s, context=self._tls
-            )
-        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+        return answer.status, reason_in(text) or answer.reason, answer.getheader("Retry-After")
 
     def _body(self, message: Message) -> bytes | None:
         if self._settings.body_type == "none":

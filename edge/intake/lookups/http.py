@@ -6,7 +6,7 @@ import http.client
 import re
 import ssl
 from typing import Any, Literal
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote
 
 import msgspec
 from pydantic import Field
@@ -20,8 +20,9 @@ from edge.intake.lookups.base import (
     Rows,
     Unanswered,
 )
-from edge.intake.sources.registry import BadSource
+from edge.intake.sources.http_address import address_of
 from sinks.base import Fatal, failure_at
+from sinks.http_client import connection_to, exchange, is_passing
 from sinks.settings import Text, reveal
 from sinks.tls import TlsSettings
 from sql.catalog.streams import Stream
@@ -29,9 +30,6 @@ from sql.catalog.streams import Stream
 PLACE = re.compile(r"\{([^{}]+)\}")
 """The placeholder of a key's value in the address."""
 
-
-PASSING = (408, 425, 429)
-"""Statuses from 400 to 499 that a later request may not get."""
 
 REMEDIES = {
     401: "check the credentials in headers",
@@ -73,7 +71,7 @@ class HttpLookup:
             missing = ", ".join(sorted(places - wanted.keys()))
             raise Refused(f"the address has {{{missing}}}, which ON does not name; add it to ON")
         try:
-            status, text = self._exchange(wanted, timeout_ms / 1000)
+            status, text = self._exchange(wanted, timeout_ms)
         except (ssl.SSLCertVerificationError, Fatal) as error:
             self.close()
             raise Refused(f"{error}; check the settings of TLS") from None
@@ -91,37 +89,29 @@ class HttpLookup:
             self._connection.close()
             self._connection = None
 
-    def _exchange(self, wanted: dict[str, Any], timeout_s: float) -> tuple[int, bytes]:
+    def _exchange(self, wanted: dict[str, Any], timeout_ms: int) -> tuple[int, bytes]:
         settings = self._settings
-        parts = urlsplit(PLACE.sub(lambda place: quote(_text(wanted[place[1]]), safe=""), self._address))
+        url = PLACE.sub(lambda place: quote(_text(wanted[place[1]]), safe=""), self._address)
         body = PLACE.sub(lambda place: msgspec.json.encode(wanted[place[1]]).decode(), settings.body).encode()
-        connection = self._connected(timeout_s)
-        headers = {"User-Agent": "penstock", "Accept": "application/json", **self._headers}
+        headers = {"Accept": "application/json", **self._headers}
         if body:
             headers = {"Content-Type": "application/json", **headers}
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request(settings.method.upper(), path, body=body or None, headers=headers)
-        answer = connection.getresponse()
-        text = answer.read(self._bytes_max + 1)
-        if len(text) > self._bytes_max:
+        connection = self._connected(timeout_ms)
+        method, bytes_max = settings.method.upper(), self._bytes_max
+        status, text = exchange(connection, method, url, headers, body or None, bytes_max + 1)
+        if len(text) > bytes_max:
             self.close()
-            raise KeyRefused(f"the answer is longer than {self._bytes_max} bytes (limits.payloadBytesMax)")
-        return answer.status, text
+            raise KeyRefused(f"the answer is longer than {bytes_max} bytes (limits.payloadBytesMax)")
+        return status, text
 
-    def _connected(self, timeout_s: float) -> http.client.HTTPConnection:
+    def _connected(self, timeout_ms: int) -> http.client.HTTPConnection:
         if self._connection is None:
-            parts = urlsplit(self._address)
-            assert parts.hostname
-            if parts.scheme == "https":
-                self._tls = self._tls or self._settings.tls_context()
-                self._connection = http.client.HTTPSConnection(
-                    parts.hostname, parts.port, timeout=timeout_s, context=self._tls
-                )
-            else:
-                self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
-        self._connection.timeout = timeout_s
+            if self._tls is None and self._address.lower().startswith("https:"):
+                self._tls = self._settings.tls_context()
+            self._connection = connection_to(self._address, timeout_ms, self._tls)
+        self._connection.timeout = timeout_ms / 1000
         if self._connection.sock is not None:
-            self._connection.sock.settimeout(timeout_s)
+            self._connection.sock.settimeout(timeout_ms / 1000)
         return self._connection
 
     def _rows(self, text: bytes, wanted: dict[str, Any], places: set[str]) -> Rows:
@@ -143,7 +133,7 @@ class HttpLookup:
 
 def _failure(status: int) -> Exception:
     """The error for a status other than success, 204 and 404."""
-    if status >= 500 or status in PASSING:
+    if is_passing(status):
         return Unanswered(f"HTTP {status}")
     if status in REMEDIES:
         return Refused(f"HTTP {status}; {REMEDIES[status]}")
@@ -160,18 +150,7 @@ def _text(value: object) -> str:
 
 
 def _make(stream: Stream, settings: HttpLookupSettings, environment: LookupEnvironment) -> HttpLookup:
-    datasource = stream.datasource
-    base = reveal(settings.url)
-    address = datasource
-    if not datasource.startswith(("http://", "https://")):
-        address = urljoin(base if base.endswith("/") else f"{base}/", datasource.lstrip("/")) if base else ""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or PLACE.search(parts.netloc):
-        raise BadSource(
-            "DATASOURCE", f"'{address}' is no address: write http://host/path, or set url in sources.http"
-        )
-    if parts.username or parts.password:
-        raise BadSource("DATASOURCE", "an address must not hold a password; use headers")
+    address = address_of(stream.datasource, reveal(settings.url), "http", "headers")
     return HttpLookup(address, settings, environment.bytes_max)
 
 

@@ -6,15 +6,16 @@ import hashlib
 import http.client
 import ssl
 from typing import Literal
-from urllib.parse import urljoin, urlsplit
 
 from pydantic import Field
 
 from edge.clock import Clock
-from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
+from edge.intake.sources.http_address import address_of
+from edge.intake.sources.registry import SourceEnvironment, SourceKind, register_source, topic_of
 from edge.intake.sources.worker import WorkerSource
 from rules.durations import DurationMs
 from sinks.base import SinkFailure, failure_at
+from sinks.http_client import connection_to, exchange
 from sinks.oauth import OAuth, Tokens, template_of
 from sinks.settings import Text, reveal
 from sinks.tls import TlsSettings
@@ -103,52 +104,26 @@ class HttpPullSource(WorkerSource):
     def _exchange(
         self, url: str, method: str, headers: dict[str, str], body: bytes | None
     ) -> tuple[int, bytes]:
-        parts = urlsplit(url)
-        assert parts.hostname
-        timeout_s = self._settings.timeout / 1000
-        connection: http.client.HTTPConnection
-        if parts.scheme == "https":
-            self._tls = self._tls or self._settings.tls_context()
-            connection = http.client.HTTPSConnection(
-                parts.hostname, parts.port, timeout=timeout_s, context=self._tls
-            )
-        else:
-            connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+        if self._tls is None and url.lower().startswith("https:"):
+            self._tls = self._settings.tls_context()
+        connection = connection_to(url, self._settings.timeout, self._tls)
         try:
-            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            connection.request(method, path, body=body, headers={"User-Agent": "penstock", **headers})
-            answer = connection.getresponse()
-            text = answer.read(self._bytes_max + 1)
+            status, text = exchange(connection, method, url, headers, body, self._bytes_max + 1)
         finally:
             connection.close()
         if len(text) > self._bytes_max:
             raise ValueError(
                 f"the answer is longer than the {self._bytes_max} bytes allowed (limits.payloadBytesMax)"
             )
-        return answer.status, text
+        return status, text
 
     def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
         return self._exchange(url, "POST", {"Content-Type": "application/json", **headers}, body.encode())
 
 
 def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:
-    datasource = stream.datasource
-    base = reveal(settings.url)
-    url = datasource if datasource.startswith(("http://", "https://")) else _joined(base, datasource)
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadSource(
-            "DATASOURCE", f"'{url}' is no address: write http://host/path, or set url in sources.httppull"
-        )
-    if parts.username or parts.password:
-        raise BadSource("DATASOURCE", "an address must not hold a password; use headers or oAuth")
+    url = address_of(stream.datasource, reveal(settings.url), "httppull", "headers or oAuth")
     return HttpPullSource(stream.name, url, settings, environment.clock, environment.bytes_max)
-
-
-def _joined(base: str, path: str) -> str:
-    if not base or not path:
-        return base or path
-    return urljoin(base if base.endswith("/") else f"{base}/", path.lstrip("/"))
 
 
 register_source(SourceKind("httppull", HttpPullSettings, _make))
