@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -94,14 +95,18 @@ class Tokens:
         """The fields of the token. Raises `Retry` or `Fatal` if none can be obtained."""
         overdue = self._until_ms is not None and self._clock.monotonic_ms() >= self._until_ms
         if self._answer is None or overdue:
-            request = self._settings.access
-            if self._answer is not None and self._settings.refresh is not None:
-                self._answer = self._asked(self._settings.refresh, self._answer)
-            else:
-                self._answer = self._asked(request, {})
-            seconds = template_of(str(request.expire)).render(self._answer)
+            self._answer = self._renewed(self._answer)
+            seconds = template_of(str(self._settings.access.expire)).render(self._answer)
             self._until_ms = self._clock.monotonic_ms() + int(seconds) * 1000 if seconds.isdecimal() else None
         return self._answer
+
+    def _renewed(self, before: dict[str, Any] | None) -> dict[str, Any]:
+        """The answer that replaces `before`."""
+        refresh = self._settings.refresh
+        if before is not None and refresh is not None:
+            with contextlib.suppress(Fatal):  # it is too old to be refreshed: the first request gets another
+                return self._asked(refresh, before)
+        return self._asked(self._settings.access, {})
 
     def expire(self) -> bool:
         """Forget the token, because the server refused it; False if there was none."""

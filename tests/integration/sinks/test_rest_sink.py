@@ -225,6 +225,20 @@ def test_an_old_token_is_refreshed_with_fields_of_the_one_before(
     assert http_peer.requests[-1].headers["authorization"] == "Bearer t2"
 
 
+def test_a_token_that_cannot_be_refreshed_any_more_is_got_anew(gateway: Gateway, http_peer: HttpPeer) -> None:
+    http_peer.answer(200, body=b'{"token": "t1", "s": 0}')
+    http_peer.answer(200)
+    http_peer.answer(400, body=b'{"error": "invalid_grant"}')
+    http_peer.answer(200, body=b'{"token": "t2", "s": 3600}')
+    o_auth = {"access": {"expire": "{{.s}}"}, "refresh": {}}
+    delivery = gateway.action("rest", token_of(o_auth, http_peer.url) | {"retryInterval": 1})
+    for number in range(2):
+        delivery.submit(rows({"n": number}), number)
+    assert gateway.await_receipts(2) == [(0, "delivered"), (1, "delivered")]
+    assert [request.path for request in http_peer.requests] == ["/token", "/in", "/refresh", "/token", "/in"]
+    assert http_peer.requests[-1].headers["authorization"] == "Bearer t2"
+
+
 def test_headers_with_fields_of_the_row(gateway: Gateway, http_peer: HttpPeer) -> None:
     settings = {"url": http_peer.url, "sendSingle": True, "headers": {"X-Dev": "dev-{{.dev}}"}}
     delivery = gateway.action("rest", settings)
