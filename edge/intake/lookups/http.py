@@ -20,7 +20,7 @@ from edge.intake.lookups.base import (
     Rows,
     Unanswered,
 )
-from edge.intake.sources.http_address import address_of
+from edge.intake.sources.registry import http_address
 from sinks.base import Fatal, failure_at
 from sinks.http_client import connection_to, exchange, is_passing
 from sinks.settings import Text, reveal
@@ -150,7 +150,7 @@ def _text(value: object) -> str:
 
 
 def _make(stream: Stream, settings: HttpLookupSettings, environment: LookupEnvironment) -> HttpLookup:
-    address = address_of(stream.datasource, reveal(settings.url), "http", "headers")
+    address = http_address(stream.datasource, reveal(settings.url), "http", "headers")
     return HttpLookup(address, settings, environment.bytes_max)
 
 

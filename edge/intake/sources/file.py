@@ -12,8 +12,10 @@ import gzip
 import io
 import json
 import threading
+import zlib
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b, sha256
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
@@ -33,6 +35,8 @@ BATCH_ROWS = 1_000
 
 LOOK_MS = 500
 """The interval at which a followed file is read again."""
+FAILURE_PAUSE_MS = 5_000
+"""The time after which a file that cannot be read is read again, where no interval is set."""
 
 NAME_BYTES_MAX = 100
 """Longest name of a stream that is spelt out in the name of its position's file."""
@@ -74,6 +78,12 @@ class FileSourceSettings(Model):
             raise ValueError("'hasHeader' and 'columns' are of csv")
         if self.path is not None:
             _below(self.path)
+        for needed, module, extra in (
+            (self.decompression == "zstd", "zstandard", "zstd"),
+            (self.file_type == "parquet", "pyarrow", "parquet"),
+        ):
+            if needed and find_spec(module) is None:
+                raise ValueError(f"'{extra}' needs a package: install penstock[{extra}]")
         return self
 
 
@@ -136,23 +146,29 @@ class FileSource(WorkerSource):
 
     def _run(self) -> None:
         settings = self._settings
+        again = settings.loop or settings.interval or settings.follow
+        errors = _errors(settings)
         while self._goes_on():
+            is_read = False
             try:
-                finished = self._read()
-                self._has_read()
-            except (OSError, ValueError, msgspec.MsgspecError, csv.Error) as error:
-                self._failed(f"{self._file.name}: {in_words(error)}")
-                self._has_read()
-                finished = True
-                if not settings.interval and not settings.loop and not self._goes_on(LOOK_MS * 10):
+                if not self._read():
                     return
-                continue
-            if not finished or not (settings.loop or settings.interval or settings.follow):
+                is_read = True
+            except errors as error:
+                self._failed(f"{self._file.name}: {in_words(error)}")
+            self._has_read()
+            if (is_read and not again) or not self._goes_on(self._pause_ms(is_read)):
                 return
-            if not self._goes_on(LOOK_MS if settings.follow else settings.interval):
-                return
-            if not settings.follow:
+            if is_read and not settings.follow:
                 self._begin_again()
+
+    def _pause_ms(self, is_read: bool) -> int:
+        """The time until the file is read again; `is_read`: it was read to its end."""
+        if not is_read:
+            return self._settings.interval or FAILURE_PAUSE_MS
+        if self._settings.follow or not self._rows:  # an empty file in a loop
+            return self._settings.interval or LOOK_MS
+        return self._settings.interval
 
     def _has_read(self) -> None:
         """Note that the first reading of a table is over, so that streams of files may begin."""
@@ -307,6 +323,16 @@ _CONVERTERS: dict[str, Any] = {
     "float": float,
     "boolean": lambda text: {"true": True, "false": False}[text.lower()],
 }
+
+
+def _errors(settings: FileSourceSettings) -> tuple[type[Exception], ...]:
+    """The errors of a file that is not there or damaged: it is read again later."""
+    found = (OSError, ValueError, EOFError, zlib.error, msgspec.MsgspecError, csv.Error)
+    if settings.decompression != "zstd":
+        return found
+    import zstandard
+
+    return *found, zstandard.ZstdError
 
 
 def _below(path: str) -> None:

@@ -10,8 +10,13 @@ from typing import Literal
 from pydantic import Field
 
 from edge.clock import Clock
-from edge.intake.sources.http_address import address_of
-from edge.intake.sources.registry import SourceEnvironment, SourceKind, register_source, topic_of
+from edge.intake.sources.registry import (
+    SourceEnvironment,
+    SourceKind,
+    http_address,
+    register_source,
+    topic_of,
+)
 from edge.intake.sources.worker import WorkerSource
 from rules.durations import DurationMs
 from sinks.base import SinkFailure, failure_at
@@ -122,7 +127,7 @@ class HttpPullSource(WorkerSource):
 
 
 def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:
-    url = address_of(stream.datasource, reveal(settings.url), "httppull", "headers or oAuth")
+    url = http_address(stream.datasource, reveal(settings.url), "httppull", "headers or oAuth")
     return HttpPullSource(stream.name, url, settings, environment.clock, environment.bytes_max)
 
 

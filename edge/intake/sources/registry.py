@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urljoin, urlsplit
 
 from pydantic import ValidationError
 
@@ -200,3 +201,27 @@ def own_settings(stream: Stream) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadSource("EXTRA", "is a JSON object of settings")
     return found
+
+
+def http_address(datasource: str, base: str, kind: str, credentials: str) -> str:
+    """DATASOURCE behind `base`, the setting `url` of this kind of source; DATASOURCE alone may be the whole
+    address. Raises `BadSource`, which names the settings that may hold `credentials`.
+
+    >>> http_address("devices/7", "http://host/api", "http", "headers")
+    'http://host/api/devices/7'
+    """
+    url = datasource if datasource.startswith(("http://", "https://")) else _joined(base, datasource)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:
+        raise BadSource(
+            "DATASOURCE", f"'{url}' is no address: write http://host/path, or set url in sources.{kind}"
+        )
+    if parts.username or parts.password:
+        raise BadSource("DATASOURCE", f"an address must not hold a password; use {credentials}")
+    return url
+
+
+def _joined(base: str, path: str) -> str:
+    if not base or not path:
+        return base or path
+    return urljoin(base if base.endswith("/") else f"{base}/", path.lstrip("/"))

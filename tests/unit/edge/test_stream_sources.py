@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import pytest
+import zstandard
 
 from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
 from tests.unit.edge.world import World, rule
@@ -204,6 +205,32 @@ def test_what_is_no_row_is_a_dead_letter_and_a_missing_file_is_looked_for_again(
     (world.folder / "input" / "rows.jsonl").write_text('nonsense\n{"a": 2}\n', "utf-8")
     assert rows(world, 1)[0]["a"] == 2
     assert world.gateway.refusals.rejected
+
+
+@pytest.mark.parametrize("settings", [{"interval": 60_000}, {"loop": True}])
+def test_a_missing_file_is_not_looked_for_without_a_pause(world: World, settings: dict[str, Any]) -> None:
+    deploy(world, stream("rows.json", "file", **settings))
+    turn_until(world, lambda: world.gateway.sources["s"].stats["errors"] > 0)
+    time.sleep(0.2)
+    assert world.gateway.sources["s"].stats["errors"] == 1
+
+
+TEXT = b'[{"a": 7}]'
+GZIP, ZSTD = gzip.compress(TEXT, mtime=0), zstandard.ZstdCompressor().compress(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "archive", "damaged"),
+    [("gzip", GZIP, GZIP[:-9]), ("gzip", GZIP, GZIP[:12] + b"~" + GZIP[13:]), ("zstd", ZSTD, b"~" + ZSTD)],
+    ids=["cut off", "other bytes", "no archive"],
+)
+def test_a_damaged_archive_is_read_again(world: World, kind: str, archive: bytes, damaged: bytes) -> None:
+    path = world.folder / "input" / "rows.json"
+    path.write_bytes(damaged)
+    deploy(world, stream("rows.json", "file", decompression=kind, interval=10))
+    turn_until(world, lambda: world.gateway.sources["s"].stats["errors"] > 1)
+    path.write_bytes(archive)
+    assert rows(world, 1)[0]["a"] == 7
 
 
 def test_a_link_out_of_the_folder_is_not_followed(world: World) -> None:
