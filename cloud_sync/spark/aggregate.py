@@ -203,7 +203,7 @@ class Batch:
         if not other or better.isEmpty():
             return Settled(new)
         losers = better.select(*identity, F.col("old_digest").alias("digest"))
-        dirty = fleet.groups_of(better.select("old.*")).select(*fleet.GROUP).distinct()
+        dirty = self.groups_of(better.select("old.*")).select(*fleet.GROUP).distinct()
         return Settled(new, self.cached(losers), self.cached(dirty))
 
     def _restated(self, settled: Settled, files: Sequence[Any]) -> Settled:
@@ -215,9 +215,13 @@ class Batch:
         rules = sorted({row["rule_id"] for row in files} & set(version.restated))
         if not rules:
             return settled
-        touched = fleet.groups_of(settled.new.where(F.col("rule_id").isin(rules))).select(*fleet.GROUP)
+        touched = self.groups_of(settled.new.where(F.col("rule_id").isin(rules))).select(*fleet.GROUP)
         dirty = touched if settled.dirty is None else touched.unionByName(settled.dirty)
         return Settled(settled.new, settled.losers, self.cached(dirty.distinct()))
+
+    def groups_of(self, records: DataFrame) -> DataFrame:
+        """One row per record and level, for the windows that the tables keep."""
+        return fleet.groups_of(records, self._version.retained_from)
 
     def _records(self, keys: Iterable[str]) -> DataFrame | None:
         paths = [path for key in keys for path in self._version.records.get(key, ())]
@@ -243,7 +247,7 @@ class Batch:
         )
         touched = {"/".join((f"of_rule={row['rule_id']}", *spot)) for row in files for spot in _spots(row)}
         sketches = self._sketches({row["rule_id"] for row in files})
-        cells = fleet.contributions(fleet.groups_of(settled.new), sketches=sketches)
+        cells = fleet.contributions(self.groups_of(settled.new), sketches=sketches)
         self.merge(cells, touched, settled.dirty, sketches=sketches)
 
     def _sketches(self, rules: set[str]) -> bool:
@@ -294,8 +298,7 @@ class Batch:
         if dirty is not None:
             both = both.join(dirty, group, "left_anti").unionByName(self._anew(dirty, sketches))
         rows = fleet.rows_of(fleet.merged(both, sketches=sketches), self._run)
-        day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
-        of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), day), strict=True))
+        of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), fleet.first_day()), strict=True))
         written = old.join(touched, group, "left_anti").unionByName(rows).withColumns(of)
         self._tables.write(written.repartition(*FLEET_PARTITION), f"fleet/run={self._run}", *FLEET_PARTITION)
         for key in keys:
@@ -303,8 +306,7 @@ class Batch:
         self._version.fleet |= self._tables.existing(partition_paths("fleet", self._run, keys))
 
     def _fleet_keys(self, groups: DataFrame) -> set[str]:
-        day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
-        found = groups.select("rule_id", "level", day).distinct().collect()
+        found = groups.select("rule_id", "level", fleet.first_day()).distinct().collect()
         return {
             "/".join(f"{name}={value}" for name, value in zip(FLEET_PARTITION, row, strict=True))
             for row in found
@@ -314,7 +316,7 @@ class Batch:
         """The cells of these groups from all their records."""
         records = self._records(self._keys_of(dirty))
         records = nothing(self._spark, fleet.RECORDS) if records is None else records
-        grouped = fleet.groups_of(records).join(dirty, list(fleet.GROUP), "left_semi")
+        grouped = self.groups_of(records).join(dirty, list(fleet.GROUP), "left_semi")
         return fleet.contributions(fleet.current(grouped), sketches=sketches)
 
 

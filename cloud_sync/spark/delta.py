@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cloud_sync.spark.aggregate import FLEET_PARTITION
-from cloud_sync.spark.fleet import FLEET, GROUP
+from cloud_sync.spark.fleet import FLEET, GROUP, first_day
 from cloud_sync.spark.tables import Tables, version_at
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def _differing(before: Version | None, after: Version) -> list[str]:
 def _rows(tables: Tables, keys: Iterable[str], version: Version) -> DataFrame:
     """The rows of some partitions, without their states, with the columns that partition the table."""
     rows = tables.read([version.fleet[key] for key in keys], FLEET).drop("state")
-    day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
-    of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), day), strict=True))
+    of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), first_day()), strict=True))
     return rows.withColumns(of)
 
 

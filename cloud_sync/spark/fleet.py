@@ -58,12 +58,19 @@ SKETCH = "sketch"
 """The part of cells that hold sketches."""
 
 
-def groups_of(records: DataFrame) -> DataFrame:
-    """One row per record and level, with the group it belongs to."""
+def first_day() -> Column:
+    """The UTC day on which a window begins, such as 2025-11-21: that of its partition."""
+    return F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
+
+
+def groups_of(records: DataFrame, retained_from: str = "") -> DataFrame:
+    """One row per record and level, with the group it belongs to. Windows that begin before the day
+    `retained_from` are left out: the tables do not keep all of their records."""
     spans = records.withColumn("span", F.explode("windows")).drop("windows")
-    return spans.withColumns(
+    grouped = spans.withColumns(
         {"level": F.col("span.level"), "start_ms": F.col("span.start"), "end_ms": F.col("span.end")}
     ).drop("span")
+    return grouped.where(first_day() >= retained_from) if retained_from else grouped
 
 
 def current(grouped: DataFrame) -> DataFrame:

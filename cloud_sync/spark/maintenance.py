@@ -39,7 +39,8 @@ def compact(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> int:
 
 def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) -> int:
     """Keep the windows that begin on the last `days` days (UTC) and drop older ones, with their records; the
-    number of partitions dropped. Records of dropped days that arrive later are counted as expired."""
+    number of partitions dropped. Records of dropped days that arrive later are counted as expired; a dropped
+    window that goes on into a day that stays is not made again from the records of that day."""
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
         first = utc_date(max(0, now_ms() - (days - 1) * 86_400_000))
@@ -70,7 +71,7 @@ def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int
             return 0
         records = tables.read([path for key in keys for path in version.records[key]], fleet.RECORDS)
         gone = records.where(F.col("gateway") == gateway)
-        dirty = batch.cached(fleet.groups_of(gone).select(*fleet.GROUP).distinct())
+        dirty = batch.cached(batch.groups_of(gone).select(*fleet.GROUP).distinct())
         count = gone.count()
         batch.rewrite_records(keys, batch.cached(gone.select("gateway").distinct()))
         nothing = fleet.contributions(fleet.groups_of(gone.where("false")))

@@ -1,12 +1,16 @@
-"""The commands that change or show the fleet tables, where there are none."""
+"""The commands that change or show the fleet tables: where there are none, and where days were dropped."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cloud_sync.declaration import CloudSettings
+from cloud_sync.spark import maintenance, view
 from edge.cli import main
+from tests.spark.support import DAY_MS, run, upload
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -22,3 +26,35 @@ def test_a_folder_without_fleet_tables_is_an_error(
     assert main(["cloud", verb, str(out), *rest]) == 1
     assert f"penstock cloud {verb}: {out} holds no fleet tables" in capsys.readouterr().err
     assert not out.exists(), "a lease would have made it"
+
+
+@pytest.mark.slow
+def test_a_month_whose_first_days_were_dropped_is_not_made_from_the_others(
+    spark: Any, bucket: Path, out: Path
+) -> None:
+    """A row on the 20th, one on the 21st; the 20th is dropped, and so the month. Neither a further row of the
+    21st, nor a statement of it, nor a gateway that is forgotten makes a month of the rest."""
+    declared = {"keys": ["dev"], "merge": {"n": "count"}, "window": ["1m", "1mo"]}
+    settings = CloudSettings.model_validate(declared)
+    day_ms = 86_400_000
+
+    def send(gateway: str, at_ms: int, *, restates: bool = False) -> None:
+        row = {"window_start": at_ms, "window_end": at_ms + 10_000, "dev": "a", "n": 1}
+        upload(bucket, gateway, [row], settings=settings.model_copy(update={"restates": restates}))
+        assert run(bucket, out)[0] == 0
+
+    def counts(level: str) -> list[int]:
+        found = view.fleet(spark, str(out), "hot", level).orderBy("window_start").collect()
+        return [int(row["n"]) for row in found]
+
+    send("gw1", DAY_MS - day_ms)
+    send("gw2", DAY_MS)
+    assert counts("1mo") == [2]
+    maintenance.retain(spark, str(out), 1, lambda: DAY_MS)
+    assert (counts("1m"), counts("1mo")) == ([1], [])
+    send("gw2", DAY_MS + 60_000)
+    assert (counts("1m"), counts("1mo")) == ([1, 1], [])
+    send("gw3", DAY_MS + 120_000, restates=True)
+    assert (counts("1m"), counts("1mo")) == ([1, 1, 1], [])
+    assert maintenance.forget(spark, str(out), "gw3", lambda: DAY_MS) == 1
+    assert (counts("1m"), counts("1mo")) == ([1, 1], [])
