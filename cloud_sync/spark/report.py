@@ -16,14 +16,14 @@ from pyspark.sql import functions as F
 from cloud_sync.spark import completeness, fleet, view
 from cloud_sync.spark.job import RUNS
 from cloud_sync.spark.storage import open_storage
-from cloud_sync.spark.tables import Tables
+from cloud_sync.spark.tables import Tables, Version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LISTED_MAX = 1_000
 """The most rows of a table of the page; the page gives the number of the others."""
-RULE_COLUMNS = ("rule", "level", "windows", "newest", "final until", "records", "gateways", "of")
+RULE_COLUMNS = ("rule", "level", "days", "newest", "records", "gateways", "of", "final until")
 GATEWAY_COLUMNS = (
     "gateway",
     "spool",
@@ -97,23 +97,33 @@ def _checks(spark: SparkSession, out: str) -> list[dict[str, Any]]:
 
 
 def _rules(spark: SparkSession, tables: Tables, known: int) -> list[dict[str, Any]]:
-    """One row per rule and level; `gateways` of `of` are in its newest window, and windows that end until
-    `final until` are final."""
+    """One row per rule and level: the number of `days` with windows, `records` and `gateways` (of so many)
+    of the newest window, and until when windows are final. Of each level only the newest day is read."""
     until = completeness.reached(spark, tables).groupBy("rule").agg(F.min("until_ms").alias("until_ms"))
     final = until.select("rule", F.timestamp_millis("until_ms").alias("final until"))
-    windows = tables.read(tables.current().fleet.values(), fleet.FLEET)
-    found = (
-        windows.groupBy("rule", "level")
-        .agg(
-            F.count_distinct("start_ms").alias("windows"),
-            F.max("window_start").alias("newest"),
-            F.sum("records").alias("records"),
-            F.max_by("gateways", "start_ms").alias("in_newest"),
-        )
-        .join(final, "rule", "left")
-        .orderBy("rule", "level")
+    days = _days(tables.current())
+    windows = tables.read([path for _, path in days.values()], fleet.FLEET)
+    each = windows.groupBy("rule", "rule_id", "level", "start_ms", "window_start").agg(
+        F.sum("records").alias("records"),
+        F.size(F.array_distinct(F.flatten(F.collect_list("gateways")))).alias("gateways"),
     )
-    return [row.asDict() | {"gateways": len(row["in_newest"]), "of": known} for row in found.collect()]
+    shown = F.struct(F.col("window_start").alias("newest"), "records", "gateways")
+    newest = each.groupBy("rule", "rule_id", "level").agg(F.max_by(shown, "start_ms").alias("of"))
+    found = newest.select("rule", "rule_id", "level", "of.*").join(final, "rule", "left")
+    return [
+        row.asDict() | {"days": days[row["rule_id"], row["level"]][0], "of": known}
+        for row in found.orderBy("rule", "level").collect()
+    ]
+
+
+def _days(version: Version) -> dict[tuple[str, str], tuple[int, str]]:
+    """By rule id and level: the number of days that have windows, and the part with those of the newest."""
+    found: dict[tuple[str, str], tuple[int, str]] = {}
+    for key, path in sorted(version.fleet.items()):
+        rule_id, level, _ = (part.partition("=")[2] for part in key.split("/"))
+        number, _ = found.get((rule_id, level), (0, ""))
+        found[rule_id, level] = number + 1, path
+    return found
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:

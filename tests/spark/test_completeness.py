@@ -82,3 +82,16 @@ def test_gateways_have_a_state_and_windows_are_final_when_all_live_gateways_have
     assert (
         "<td class=bad>silent</td>" in html and "<td class=bad>skewed</td>" in html and "final until" in html
     )
+
+
+def test_the_report_has_the_gateways_of_all_keys_of_the_newest_window(
+    spark: Any, bucket: Path, out: Path
+) -> None:
+    """Two gateways with a device each have rows of the newest minute, a third one of the day before."""
+    upload(bucket, "gw1", at(24 * HOUR))
+    upload(bucket, "gw2", [at(24 * HOUR)[0] | {"dev": "b"}])
+    upload(bucket, "gw3", at(0))
+    assert run(bucket, out)[0] == job.OK
+    counts = "<td class=n>2</td><td class=n>2</td><td class=n>3</td>"
+    line = f"<tr><td>hot</td><td>1m</td><td class=n>2</td><td>2025-11-22 00:00:00</td>{counts}"
+    assert line in report.page(spark, str(out))
