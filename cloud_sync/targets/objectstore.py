@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cloud_sync.errors import BadTarget, TargetError
+
+_ELAPSED = re.compile(r" in [0-9.]+(?:ns|µs|ms|s)(?=[ ,])")
+_CAUSE = re.compile(r'(?:message|error): "([^"]*)"')
+
+
+def _in_words(error: Exception) -> str:
+    """The failure in one line, equal for equal failures: without the time that it took, and of obstore's
+    dump of its internals only the cause, such as that of a refused connection."""
+    told, _, internals = str(error).partition("\n\nDebug source:")
+    line, causes = " ".join(_ELAPSED.sub("", told).split()), _CAUSE.findall(internals)
+    return f"{line}: {causes[-1]}" if causes else line
 
 
 class ObjectStoreTarget:
@@ -25,7 +37,7 @@ class ObjectStoreTarget:
         try:
             self._store: Any = obstore.store.from_url(url)
         except (ValueError, obstore.exceptions.BaseError) as error:
-            raise BadTarget(f"target {url!r} cannot be used: {error}") from error
+            raise BadTarget(f"target {url!r} cannot be used: {_in_words(error)}") from error
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """A conditional PUT: the store itself refuses a taken name, so two writers cannot both win."""
@@ -34,14 +46,14 @@ class ObjectStoreTarget:
         except (self._failures.AlreadyExistsError, FileExistsError):
             return False
         except (self._failures.BaseError, OSError) as error:
-            raise TargetError(f"cannot store {name}: {error}") from error
+            raise TargetError(f"cannot store {name}: {_in_words(error)}") from error
         return True
 
     def replace(self, name: str, content: bytes) -> None:
         try:
             self._obstore.put(self._store, name, content, mode="overwrite")
         except (self._failures.BaseError, OSError) as error:
-            raise TargetError(f"cannot store {name}: {error}") from error
+            raise TargetError(f"cannot store {name}: {_in_words(error)}") from error
 
     def get(self, name: str) -> bytes | None:
         try:
@@ -49,7 +61,7 @@ class ObjectStoreTarget:
         except (self._failures.NotFoundError, FileNotFoundError):
             return None
         except (self._failures.BaseError, OSError) as error:
-            raise TargetError(f"cannot read {name}: {error}") from error
+            raise TargetError(f"cannot read {name}: {_in_words(error)}") from error
 
     def size(self, name: str) -> int | None:
         try:
@@ -57,14 +69,14 @@ class ObjectStoreTarget:
         except (self._failures.NotFoundError, FileNotFoundError):
             return None
         except (self._failures.BaseError, OSError) as error:
-            raise TargetError(f"cannot read {name}: {error}") from error
+            raise TargetError(f"cannot read {name}: {_in_words(error)}") from error
 
     def names(self, prefix: str) -> Iterator[str]:
         try:
             for batch in self._obstore.list(self._store, prefix=prefix):
                 yield from (str(entry["path"]) for entry in batch)
         except (self._failures.BaseError, OSError) as error:
-            raise TargetError(f"cannot list {prefix}: {error}") from error
+            raise TargetError(f"cannot list {prefix}: {_in_words(error)}") from error
 
     def children(self, folder: str) -> list[str]:
         """The names directly in a folder, files and folders; the empty name stands for the root.
@@ -73,7 +85,7 @@ class ObjectStoreTarget:
         try:
             found = self._obstore.list_with_delimiter(self._store, prefix or None)
         except (self._failures.BaseError, OSError) as error:
-            raise TargetError(f"cannot list {prefix}: {error}") from error
+            raise TargetError(f"cannot list {prefix}: {_in_words(error)}") from error
         paths = (*found["common_prefixes"], *(entry["path"] for entry in found["objects"]))
         return [str(path).rstrip("/").rpartition("/")[2] for path in paths]
 
@@ -86,4 +98,4 @@ class ObjectStoreTarget:
             except (self._failures.NotFoundError, FileNotFoundError):
                 continue
             except (self._failures.BaseError, OSError) as error:
-                raise TargetError(f"cannot delete {name}: {error}") from error
+                raise TargetError(f"cannot delete {name}: {_in_words(error)}") from error

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -61,6 +64,50 @@ def test_a_directory_that_cannot_be_written_is_a_target_error(tmp_path: Path) ->
     (tmp_path / "bucket").write_text("a file is in the way", encoding="utf-8")
     with pytest.raises(TargetError, match="cannot store"):
         open_target(str(tmp_path / "bucket")).put_if_absent("v1/x", b"")
+
+
+class Refusal(BaseHTTPRequestHandler):
+    """Answers every upload with 403."""
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(403)
+        self.send_header("Content-Length", "19")
+        self.end_headers()
+        self.wfile.write(b"<Error>no</Error>\r\n")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [(True, r"status code: 403 Forbidden: <Error>no</Error>$"), (False, r"Connection refused$")],
+)
+def test_an_object_store_s_refusal_is_one_line_that_repeats(
+    monkeypatch: pytest.MonkeyPatch, answers: bool, reason: str
+) -> None:
+    """The uploader logs a failure again where its text differs."""
+    pytest.importorskip("obstore")
+    with HTTPServer(("127.0.0.1", 0), Refusal) as server:
+        address = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever)
+        if answers:
+            thread.start()
+        else:
+            server.server_close()
+        settings = {"ENDPOINT": address, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
+        for name, value in settings.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        target, told = open_target("s3://bucket"), []
+        for _ in range(2):
+            with pytest.raises(TargetError) as caught:
+                target.put_if_absent("v1/x", b"content")
+            told.append(str(caught.value))
+        if answers:
+            server.shutdown()
+            thread.join()
+    assert told[0] == told[1] and "\n" not in told[0] and re.search(reason, told[0]), told[0]
 
 
 # --- power cuts ---------------------------------------------------------------------------------------------
