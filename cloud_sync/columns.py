@@ -51,13 +51,18 @@ def value_maker(name: str, merge: How, settings: CloudSettings) -> Callable[[Row
             return lambda row: {**head, **_moments(row, name, merge)}
         case Average():
             total, count = merge.sum, merge.count
-            return lambda row: {**head, kind: _number(row, total, kind), "count": _number(row, count, "int")}
+            return lambda row: {
+                **head,
+                kind: _number(row, total, kind, name),
+                "count": _number(row, count, "int"),
+            }
         case Timed():
             return lambda row: {**head, **_timed(row, name, merge.at, kind)}
         case _ if kind == "sketch":
             return lambda row: {**head, "sketch": _sketch(row, name, column.merge)}
         case _:
-            return lambda row: {**head, kind: _number(row, name, kind)}
+            declared = "" if merge == "count" else name
+            return lambda row: {**head, kind: _number(row, name, kind, declared)}
 
 
 def schema_of(settings: CloudSettings, plan: Plan) -> Schema:
@@ -102,7 +107,7 @@ def _timed(row: Row, column: str, at: str, kind: str) -> dict[str, object]:
         return {kind: None, "at": None}
     if instant < 0:
         raise ValueError(f"column {at!r} must hold milliseconds since 1970, not {instant}")
-    return {kind: _text(row, column) if kind == "text" else _number(row, column, kind), "at": instant}
+    return {kind: _text(row, column) if kind == "text" else _number(row, column, kind, column), "at": instant}
 
 
 def _text(row: Row, column: str) -> str | None:
@@ -130,8 +135,9 @@ def _sketch(row: Row, column: str, kind: str) -> str | None:
     return base64.b64encode(content).decode()
 
 
-def _number(row: Row, column: str, kind: str) -> int | float | None:
-    """A number of the declared type, so that the cloud's column has one type."""
+def _number(row: Row, column: str, kind: str, declared: str = "") -> int | float | None:
+    """A number of type `kind`, so that the cloud's column has one type. `declared`: the column whose type the
+    action may declare otherwise; empty for counts and instants, which are always whole."""
     value = row.get(column)
     if value is None:
         return None
@@ -145,8 +151,6 @@ def _number(row: Row, column: str, kind: str) -> int | float | None:
         except OverflowError:
             raise ValueError(f"value column {column!r} holds a number beyond the range of a float") from None
     if value != int(value) or int(value) not in INT64:
-        raise ValueError(
-            f"value column {column!r} holds {value}, declared int; "
-            f"write types: {{{column}: float}} if it is not"
-        )
+        remedy = f"; write types: {{{declared}: float}} to send it as a float" if declared else ""
+        raise ValueError(f"value column {column!r} holds {value}, which is no integer of 64 bits{remedy}")
     return int(value)

@@ -133,8 +133,9 @@ def test_equal_keys_have_one_spelling(value: Any, written: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"n": 2.5}, "'n' holds 2.5, declared int"),
+        ({"n": 2.5}, "'n' holds 2.5, which is no integer of 64 bits$"),
         ({"n": 2**63}, "'n' holds 9223372036854775808"),
+        ({"temp_max": 0.5}, r"'temp_max' holds 0.5, .*; write types: {temp_max: float}"),
         ({"temp_sum": "hot"}, "'temp_sum' must hold a number, not str"),
         ({"temp_sum": float("nan")}, "'temp_sum' holds nan"),
         ({"temp_sum": 10**400}, "beyond the range"),
@@ -151,6 +152,16 @@ def test_equal_keys_have_one_spelling(value: Any, written: Any) -> None:
 def test_a_row_that_cannot_merge_is_refused(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         partial(ROW | change, settings(), "hot", 0)
+
+
+def test_the_remedy_for_the_sum_of_an_average_names_the_average() -> None:
+    """The sum may be a state, of which no rule file can declare the type."""
+    changes = {"merge": {"mean": {"sum": "$mean sum", "count": "$mean count"}}, "types": {"mean": "int"}}
+    row = ROW | {"$mean sum": 2**63, "$mean count": 2}
+    with pytest.raises(ValueError, match=r"'\$mean sum' holds .* write types: {mean: float}"):
+        body(row, **changes)
+    (value,) = body(row, **changes | {"types": {"mean": "float"}})["values"]
+    assert (value["float"], value["count"]) == (2.0**63, 2)
 
 
 @pytest.mark.parametrize(
