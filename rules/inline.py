@@ -157,7 +157,7 @@ class _Run:
                     f"the rule reads several streams: {', '.join(read)}", path, "name one with 'stream'"
                 )
             return read[0]
-        if step.stream not in read:
+        if not set(read).intersection(self.engine.catalog.lineage(step.stream)):
             hint = did_you_mean(step.stream, read) or f"it reads {', '.join(read)}"
             raise _Unrunnable(f"the rule does not read a stream '{step.stream}'", (*path, "stream"), hint)
         return step.stream

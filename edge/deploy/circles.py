@@ -50,9 +50,10 @@ def circle_problems(compiled: Compiled) -> list[FileProblem]:
 
 
 def targets(rule: CompiledRule, catalog: Catalog) -> Iterator[str]:
-    """The streams that the results of a rule, its late events and its errors may enter."""
+    """The streams that the results of a rule, its late events and its errors may enter; a row of a type also
+    belongs to the types that this inherits."""
     if rule.plan.insert_into is not None:
-        yield rule.plan.insert_into
+        yield from catalog.lineage(rule.plan.insert_into)
     loaded = rule.rule
     topics = [
         reveal(action.settings.topic)

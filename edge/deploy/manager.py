@@ -216,7 +216,7 @@ class Manager:
         self._take_problems(wanted)
         self.rules.now_ms = now_ms
         self.texts, self.kept = wanted.texts, wanted.kept
-        declare_streams(self._gateway.engine.catalog, wanted.catalog)
+        declare_streams(self._gateway.engine, wanted.catalog)
         self._gateway.engine.catalog.restore_variables(saved.get("variables", {}))
         self.tables.restore(wanted.tables, saved.get("tables", {}), now_ms)
         self._by_schedule(wanted)
@@ -243,7 +243,7 @@ class Manager:
     def _declare(self, wanted: Wanted) -> frozenset[str]:
         """Make the streams, variables and tables of the rule files known; the tables
         that have been emptied."""
-        declare_streams(self._gateway.engine.catalog, wanted.catalog)
+        declare_streams(self._gateway.engine, wanted.catalog)
         return self.tables.declare(wanted.tables, self.rules.now_ms)
 
     def _drop_tables(self, wanted: Wanted) -> None:

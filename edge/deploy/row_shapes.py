@@ -4,7 +4,8 @@ whole messages as dicts.
 A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts
 where the whole message may be needed: a rule that selects `*` of an undeclared stream, that passes late or
 erroneous events on, or that has the messages checked against declared types; and where rows come from several
-sides (joins, `insert into`, split streams, memory, windows that post statistics instead of events).
+sides (joins, `insert into`, split streams, memory, types that inherit others, windows that post statistics
+instead of events).
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
     rules = list(rules)
     plans = [rule.plan for rule in rules]
     whole: set[str | None] = {plan.insert_into for plan in plans}
+    for name, declared in catalog.streams.items():
+        if declared.inherits:
+            whole.update(catalog.lineage(name))
     for rule in rules:
         plan = rule.plan
         whole |= changed_by(plan)

@@ -131,8 +131,10 @@ def _computed(table: CompiledTable) -> Any:
     return relation.plan.fingerprint, relation.indexes, rows
 
 
-def declare_streams(catalog: Catalog, wanted: Catalog) -> None:
+def declare_streams(engine: Engine, wanted: Catalog) -> None:
     """Make the streams, expressions and variables of rule files known to the engine."""
+    catalog = engine.catalog
+    engine.roster.forget_indexes()  # a type may inherit others than before
     for stream in wanted.streams.values():
         catalog.add(stream)
     for name, variable in wanted.variables.items():

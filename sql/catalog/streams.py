@@ -6,7 +6,7 @@ A stream without declared columns is schemaless: every name is legal and reads N
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -74,6 +74,8 @@ class Stream(Record):
     declared: tuple[ColumnDefinition, ...] = ()
     """The columns with their full types, as STRICT_VALIDATION checks them."""
 
+    inherits: tuple[str, ...] = ()
+    """The types that its events also belong to (`create schema … inherits`)."""
     derived: bool = False
     """True if made by `insert into`: it has the columns of the statements that insert."""
     context: str | None = None
@@ -83,6 +85,11 @@ class Stream(Record):
     def is_relation(self) -> bool:
         """True for a named window or a table, whose rows statements read and write."""
         return self.kind in ("window", "table")
+
+    @property
+    def is_type(self) -> bool:
+        """True if events alone have it: no source, no table, no time stamps of its own."""
+        return self.kind == "stream" and not self.options and self.timestamp is None
 
     @property
     def word(self) -> str:
@@ -184,11 +191,14 @@ class Catalog:
             options.setdefault("TYPE", "memory" if _table_kind(options) == "lookup" else "file")
         columns = {column.name: self.type_of(column.type) for column in statement.columns} or None
         declared = statement.columns
-        for name in statement.like:
+        for name in (*statement.inherits, *statement.like):
             other = self.streams.get(name)
             if other is None:
                 hint = did_you_mean(name, self.streams)
                 raise SqlError.of("B202", f"unknown schema '{name}'", statement.span, hint)
+            if name in statement.inherits and not other.is_type:
+                why = f"'{name}' is a {other.word} with rows of its own, not a type to inherit from"
+                raise SqlError.of("B107", why, statement.span, f"write copyfrom {name} for its columns")
             columns = {**(columns or {}), **(other.columns or {})} or None
             declared = (*declared, *other.declared)
         stream = Stream(
@@ -202,9 +212,20 @@ class Catalog:
             },
             kind="stream" if statement.kind != "table" else _table_kind(options),
             declared=declared,
+            inherits=statement.inherits,
         )
         self.add(stream)
         return stream
+
+    def lineage(self, name: str) -> Sequence[str]:
+        """The types of an event of a stream: its own, those that this inherits, and theirs."""
+        stream = self.streams.get(name)
+        if stream is None or not stream.inherits:
+            return (name,)
+        found = {name: None}
+        for other in stream.inherits:
+            found |= dict.fromkeys(self.lineage(other))
+        return tuple(found)
 
     def derive(self, name: str, columns: dict[str, Type] | None) -> None:
         """Declare the stream of `insert into name`; if other statements did, unite the columns.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta
@@ -30,18 +31,18 @@ is dropped. What the statement emits is added to the list."""
 class EventChanges:
     """The changes of `update istream`, by stream, before any query reads its events."""
 
-    def __init__(self) -> None:
+    def __init__(self, types_of: Callable[[str], Sequence[str]]) -> None:
+        """`types_of`: the types of the events of a stream."""
+        self.types_of = types_of
         self.by_stream: dict[str, list[tuple[int, str, Change]]] = {}
-        """Each with its priority and the name of its statement; the highest priority comes last."""
+        """Each with its priority and the name of its statement."""
 
     def __contains__(self, stream: str) -> bool:
-        return stream in self.by_stream
+        return any(known in self.by_stream for known in self.types_of(stream)) if self.by_stream else False
 
     def add(self, stream: str, priority: int, name: str, change: Change) -> None:
         """A statement changes the events of a stream from now on."""
-        changes = self.by_stream.setdefault(stream, [])
-        changes.append((priority, name, change))
-        changes.sort(key=lambda entry: entry[0])
+        self.by_stream.setdefault(stream, []).append((priority, name, change))
 
     def remove(self, statement: str) -> None:
         """A statement changes events no longer."""
@@ -53,9 +54,10 @@ class EventChanges:
 
     def applied(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> Sequence[Any]:
         """Events as they leave these changes, without those that are dropped."""
-        changes = self.by_stream.get(stream)
-        if changes is None:
+        if stream not in self:
             return rows
+        found = [change for known in self.types_of(stream) for change in self.by_stream.get(known, ())]
+        changes = sorted(found, key=itemgetter(0))  # the highest priority comes last
         left = []
         for row in rows:
             changed = row
@@ -81,7 +83,7 @@ class Dispatch:
         """Called for each defect, with its traceback: the owner of the engine can log it."""
         self.validators = Validators(catalog)
         """Validators of the streams whose declared types hold, made at their first event."""
-        self.before = EventChanges()
+        self.before = EventChanges(catalog.lineage)
 
     # --- before the queries ---------------------------------------------------------------------------------
 
@@ -110,7 +112,8 @@ class Dispatch:
         if self.roster.arrival_readers:
             for name in self.roster.readers_of(stream):
                 if name in self.roster.arrival_readers:
-                    self.roster.queries[name].arriving(stream, row, now_ms)
+                    for type_ in self.roster.types_read(name, stream):
+                        self.roster.queries[name].arriving(type_, row, now_ms)
 
     def needs_no_instants(self, stream: str, rows: Sequence[Any]) -> bool:
         """True if all rules are in event time and none can report when these events of a stream arrived."""
@@ -186,23 +189,25 @@ class Dispatch:
         self.join_posts(out)
         return out
 
+    def takes_lots(self, stream: str) -> bool:
+        """True if rows of one insert into a stream enter some query as one step."""
+        return any(self.roster.queries[name].takes_lots for name in self.roster.readers_of(stream))
+
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows of one insert, for the stream queries that take them as one step."""
-        out: list[Emission] = []
-        rows = self.changed(stream, rows, now_ms, out)
-        for name in tuple(self.roster.readers_of(stream)):
-            if self.roster.queries[name].takes_lots:
-                out += self.give(name, stream, rows, now_ms, as_lot=True)
-        return out
+        return self._give_readers(stream, rows, now_ms, as_lot=True)
 
     def give_row(self, stream: str, row: object, now_ms: int) -> list[Emission]:
-        """A row of `insert into`, for the statements of its stream."""
+        """A row of `insert into`, for the statements of its stream that take rows one by one."""
+        self.note_arrival(stream, row, now_ms)
+        return self._give_readers(stream, [row], now_ms, as_lot=False)
+
+    def _give_readers(self, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool) -> list[Emission]:
         out: list[Emission] = []
-        for changed in self.changed(stream, [row], now_ms, out):
-            self.note_arrival(stream, changed, now_ms)
-            for name in tuple(self.roster.readers_of(stream)):
-                if not self.roster.queries[name].takes_lots:
-                    out += self.give(name, stream, [changed], now_ms)
+        for name in tuple(self.roster.readers_of(stream)):
+            if self.roster.queries[name].takes_lots == as_lot:
+                for type_ in self.roster.types_read(name, stream):
+                    out += self.give(name, type_, rows, now_ms, as_lot=as_lot)
         return out
 
     # --- from the queries -----------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ class Engine:
             if deadline is not None and deadline <= now_ms:
                 out = self.advance(now_ms).parts
             self.now_ms = now_ms
-        if stream in dispatch.before.by_stream:
+        if stream in dispatch.before:
             rows = dispatch.changed(stream, rows, now_ms, out)
         if dispatch.validators.is_due(stream):
             rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)

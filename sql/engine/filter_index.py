@@ -21,6 +21,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 from sql.emission import Emission
@@ -53,6 +54,8 @@ class Entry:
     name: str
     emits_as_made: bool
     """True if all that it emits leaves as it is made."""
+    type: str | None = None
+    """The type as which it takes the events, one that theirs inherits; None: their own."""
     rows: list[Any] = field(default_factory=list)
     seen: int = 0
     """The number of events that the rule has counted since the last reconciling."""
@@ -64,11 +67,11 @@ class Entry:
         self.seen = 0
 
 
-def entry_of(query: Running | Party[Any, Any], order: int) -> Entry:
-    """The entry of a rule, or of rules that may share work."""
+def entry_of(query: Running | Party[Any, Any], order: int, type_: str | None) -> Entry:
+    """The entry of a rule, or of rules that may share work; `type_` as in `Entry`."""
     queries = query.queries if isinstance(query, Party) else (query,)
     emits_as_made = isinstance(query, Party | Rowwise) and query.plan.emits_as_made
-    return Entry(order, query, queries, queries[0].name, emits_as_made)
+    return Entry(order, query, queries, queries[0].name, emits_as_made, type_)
 
 
 def kin_of(query: Running | Party[Any, Any]) -> Kin[Any] | None:
@@ -228,11 +231,13 @@ class FilterIndex:
         self,
         rules: Iterable[Running],
         parties: Sequence[Party[Any, Any]] = (),
+        types: Mapping[str, Sequence[str]] = MappingProxyType({}),
         *,
         order_matters: bool = False,
     ) -> None:
-        """`order_matters`: the rules can see each other's effects, so that each event
-        must be done before the next."""
+        """`types`: as what rules take the events, by rule, where these are of several types.
+        `order_matters`: the rules can see each other's effects, so that each event must be done before the
+        next."""
         self.order_matters = order_matters
         self.total = 0
         """Events routed since the last reconciling."""
@@ -243,10 +248,9 @@ class FilterIndex:
         """The rules that may share work with others."""
         for place, query in enumerate(rules):
             party = self.parties.get(query.name)
-            if party is None:
-                self._add(entry_of(query, place))
-            elif party.names[0] == query.name:
-                self._add(entry_of(party, place))
+            if party is None or party.names[0] == query.name:
+                for type_ in types.get(query.name, (None,)):
+                    self._add(entry_of(party or query, place, type_))
         self._finish()
 
     def _add(self, entry: Entry) -> None:

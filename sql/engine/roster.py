@@ -124,7 +124,21 @@ class Roster:
 
     def readers_of(self, stream: str) -> Sequence[str]:
         """The queries that take the events of a stream, or the rows inserted into a named window."""
-        return self.readers.get(stream, ())
+        types = self.catalog.lineage(stream)
+        if len(types) == 1:
+            return self.readers.get(stream, ())
+        found = {name for known in types for name in self.readers.get(known, ())}
+        return sorted(found, key=self.place)
+
+    def types_read(self, name: str, stream: str) -> Sequence[str]:
+        """As what a query takes the events of a stream: its own type, or types that this inherits."""
+        types = self.catalog.lineage(stream)
+        return types if len(types) == 1 else [known for known in types if known in self.reads[name]]
+
+    def _types_read(self, stream: str) -> dict[str, Sequence[str]]:
+        """The types as which queries take the events of a stream that inherits types, by query."""
+        inherits = len(self.catalog.lineage(stream)) > 1
+        return {name: self.types_read(name, stream) for name in self.readers_of(stream) if inherits}
 
     def consumers_of(self, relation: str) -> Sequence[str]:
         """The queries that take the changes of a named window."""
@@ -153,7 +167,8 @@ class Roster:
             stages = parties(rules, EventTime, StageParty, defect)
             in_context = any(map(self.is_in_context, self.readers_of(stream)))
             order_matters = in_context or interact([rule.plan for rule in rules], self.catalog)
-            index = FilterIndex(rules, [*groups, *stages], order_matters=order_matters)
+            types = self._types_read(stream)
+            index = FilterIndex(rules, [*groups, *stages], types, order_matters=order_matters)
             self.indexes[stream] = index
         return index
 
@@ -169,7 +184,7 @@ class Roster:
     def _lane(self, stream: str) -> Lane | None:
         readers = self.readers_of(stream)
         hosts = [self.hosts[name] for name in readers if name in self.hosts]
-        if len(hosts) != 1 or self.arrival_readers or self.moves_rows:
+        if len(hosts) != 1 or self.arrival_readers or self.moves_rows or self._types_read(stream):
             return None
         from sql.engine.context.lane import Lane
 

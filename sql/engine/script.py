@@ -16,6 +16,7 @@ from sql.binder.place import Place
 from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index, declare_expression
+from sql.binder.statements.event_types import check_types
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
@@ -120,6 +121,15 @@ def _stream_of(at: StatementStart, statement: ast.CreateStream) -> bool:
         why = f"'{statement.name}' is declared already, as a {known.kind}"
         raise SqlError.of("B551", why, statement.span, text=at.text)
     at.catalog.define(statement)
+    at.engine.roster.forget_indexes()  # it may be of a type that statements read
+    problems = Problems()
+    for query in at.engine.queries.values():
+        check_types(problems, query.plan, at.catalog, statement.span)
+    if problems.found:
+        del at.catalog.streams[statement.name]
+        if known is not None:
+            at.catalog.add(known)
+    problems.raise_if_any(at.text)
     return False
 
 

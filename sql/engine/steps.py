@@ -59,6 +59,7 @@ class Host(Protocol):
     def changed(
         self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]
     ) -> Sequence[Any]: ...
+    def takes_lots(self, stream: str) -> bool: ...
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def give_row(self, stream: str, row: object, now_ms: int) -> list[Emission]: ...
 
@@ -72,7 +73,8 @@ class Steps(StepLoop):
         self.front: deque[tuple[Any, Any, str]] = deque()
         """Rows for relations: the relation, the row, the statement that inserts it."""
         self.back: deque[tuple[str, Sequence[Any], bool]] = deque()
-        """Rows for streams: the stream, the rows, whether queries that take lots have had them."""
+        """Rows for streams: the stream, the rows, whether `update istream` has changed them and the queries
+        that take lots have had them."""
         self.pending: dict[Consumer, Changes] = {}
         """Changes by consumer and named window that are not dispatched yet."""
         self.round: dict[Consumer, Changes] = {}
@@ -246,14 +248,17 @@ class Steps(StepLoop):
             out += self.host.give_entered(relation.name, whole, readers, now_ms)
 
     def _follow(self, out: list[Emission], now_ms: int) -> None:
-        """One row of the back queue enters its stream; of a lot all rows enter the queries
-        that take lots first."""
-        stream, rows, given = self.back.popleft()
-        if not given:
+        """One row of the back queue enters its stream, as `update istream` leaves it; of a lot all rows enter
+        the queries that take lots first."""
+        stream, rows, is_changed = self.back.popleft()
+        if not is_changed and self.host.takes_lots(stream):
+            rows, is_changed = self.host.changed(stream, rows, now_ms, out), True
             out += self.host.give_lot(stream, rows, now_ms)
-        out += self.host.give_row(stream, rows[0], now_ms)
+        entering = rows[:1] if is_changed else self.host.changed(stream, rows[:1], now_ms, out)
+        for row in entering:
+            out += self.host.give_row(stream, row, now_ms)
         if len(rows) > 1:
-            self.back.appendleft((stream, rows[1:], True))
+            self.back.appendleft((stream, rows[1:], is_changed))
 
 
 def parted(states: Sequence[str], emission: Emission) -> Emission:

@@ -46,7 +46,9 @@ class CreateStream(Statement):
     options: tuple[Option, ...] = ()
     kind: Literal["stream", "table", "schema"] = "stream"
     like: tuple[str, ...] = ()
-    """`create schema Name as A, B`, `inherits A` and `copyfrom A`: the types whose columns it also has."""
+    """`create schema Name as A, B` and `copyfrom A`: the types whose columns it also has."""
+    inherits: tuple[str, ...] = ()
+    """The types that its events also belong to; it has their columns."""
 
 
 class CreateVariable(Statement):

@@ -16,6 +16,7 @@ from sql.binder.reads import Reads
 from sql.binder.scope import Site
 from sql.binder.select_binder import bind
 from sql.binder.statements.declarations import bind_table, bind_window
+from sql.binder.statements.event_types import check_types
 from sql.binder.statements.ownership import check_ownership
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_choice
 from sql.binder.statements.update_stream_binder import bind_update_stream
@@ -38,6 +39,7 @@ def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOpti
     plan = BINDERS[type(statement)](statement, Site(catalog, options, text))
     problems = Problems()
     check_ownership(problems, plan, catalog, statement)
+    check_types(problems, plan, catalog, statement.span)
     problems.raise_if_any(text)
     return plan
 

@@ -106,10 +106,14 @@ class DefinitionParser(SelectParser):
             columns = self._wrapped(lambda: self._column_definition("schema"))
         else:
             like += self._listed(lambda: self._name("a schema or '('").text)
+        inherits: list[str] = []
         while self._at_word("inherits", "copyfrom"):
+            names = inherits if self._at_word("inherits") else like
             self._advance()
-            like += self._listed(lambda: self._name("a schema").text)
-        return CreateStream(name.text, columns, (), "schema", tuple(like), span=self._since(start))
+            names += self._listed(lambda: self._name("a schema").text)
+        return CreateStream(
+            name.text, columns, (), "schema", tuple(like), tuple(inherits), span=self._since(start)
+        )
 
     def _column_definition(self, kind: str) -> ColumnDefinition:
         name = self._name("a column")
