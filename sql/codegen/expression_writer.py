@@ -19,6 +19,7 @@ from sql.codegen.names import Names
 from sql.codegen.operand_writer import OperandWriter
 from sql.codegen.operators import OPERATORS
 from sql.codegen.support import Warnings
+from sql.functions.list_methods import LIST_METHODS
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot, TableRead
 from sql.types import Type, key_of
 
@@ -94,12 +95,13 @@ class ExpressionWriter(OperandWriter):
         return Code(f"{table}.value_at({key}, {node.column!r})")
 
     def _enumerate(self, node: Enumerate) -> Code:
-        base = self.text(node.base)
+        each = self.names.bind(LIST_METHODS[node.name].each, f"each_{node.name}")
+        tests, (items,), _ = self.operands((node.base,))
         name = self.names.temporary()
         self._lambda.append(name)
-        body = "None" if node.body is None else self.text(node.body)
+        body = self.text(node.body)
         self._lambda.pop()
-        return self.call("selected", base, f"lambda {name}: {body}")
+        return self.strict(tests, f"{each}({items}, lambda {name}: {body})", sure=None, nullable=True)
 
     # --- conditions -----------------------------------------------------------------------------------------
 

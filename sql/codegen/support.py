@@ -7,7 +7,7 @@ the same result for the possible values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from math import fmod
 from typing import Any
@@ -185,11 +185,6 @@ def like_matcher(pattern: str, escape: str | None) -> Callable[[str], Any]:
 def invert(value: object) -> bool | None:
     """NOT in three-valued logic."""
     return None if boolean(value) is None else not value
-
-
-def selected(items: Sequence[Any] | None, function: Callable[[Any], Any]) -> list[Any] | None:
-    """`list.selectFrom(x => …)`."""
-    return None if items is None else [function(item) for item in items]
 
 
 def spread(value: object, excluded: frozenset[str]) -> dict[str, Any]:

@@ -106,14 +106,14 @@ class TableRead(Bound):
 
 
 class Enumerate(Bound):
-    """An enumeration method on a list: `selectFrom`, `where`, … with a lambda over each element."""
+    """A method of a list with a lambda over each element (`sql.functions.list_methods`)."""
 
     base: Bound
     name: str
-    body: Bound | None
+    body: Bound
 
     def parts(self) -> tuple[Bound, ...]:
-        return (self.base,) if self.body is None else (self.base, self.body)
+        return self.base, self.body
 
 
 class LambdaRead(Bound):

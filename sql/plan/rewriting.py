@@ -40,6 +40,5 @@ def with_parts(bound: Bound, change: Callable[[Bound], Bound]) -> Bound:
     if isinstance(bound, TableRead) and bound.keys is not None:
         return replace(bound, keys=tuple(map(change, bound.keys)))
     if isinstance(bound, Enumerate):
-        body = None if bound.body is None else change(bound.body)
-        return replace(bound, base=change(bound.base), body=body)
+        return replace(bound, base=change(bound.base), body=change(bound.body))
     return bound

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import fmod
 from typing import Any
 
+from sql.functions.list_methods import LIST_METHODS
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot
 from sql.types import equal, less
 
@@ -41,17 +42,11 @@ def evaluate(node: Bound, place: Place) -> Any:
             return None if null else function.implementation(*values)
         case LambdaRead(name):
             return place.parameters[-1] if name is None else place.parameters[-1].get(name)
-        case Enumerate(base, _, body):
-            items = evaluate(base, place)
-            assert body is not None
-            return (
-                None
-                if items is None
-                else [
-                    evaluate(body, Place(place.rows, place.slots, (*place.parameters, item)))
-                    for item in items
-                ]
-            )
+        case Enumerate(base, name, body):
+            items, each = evaluate(base, place), LIST_METHODS[name].each
+            assert each is not None
+            within = lambda item: Place(place.rows, place.slots, (*place.parameters, item))  # noqa: E731
+            return None if items is None else each(items, lambda item: evaluate(body, within(item)))
         case Op(name, args, extra):
             return (
                 _LAZY[name](args, place)

@@ -9,7 +9,9 @@ from sql.binder.expressions import table_reads
 from sql.binder.expressions.partition_properties import bind_property, property_path
 from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
-from sql.plan.bound import Bound, Const, Enumerate, Op, Read, TableRead
+from sql.errors import did_you_mean
+from sql.functions.list_methods import LIST_METHODS, ListMethod
+from sql.plan.bound import Apply, Bound, Const, Enumerate, Op, Read, TableRead
 from sql.types import Type
 
 
@@ -59,22 +61,45 @@ def bind_field(binder: Binding, node: ast.Field, place: Place) -> Bound:
 
 
 def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
-    """`selectFrom(x => …)` and the other methods of lists."""
+    """`T.keys()`, or a method of a list."""
     if (
         isinstance(node.base, ast.Column)
         and node.name == "keys"
         and table_reads.is_table(binder, node.base.name)
     ):
         return table_reads.keys(binder, node.base.name, node.span)
-    if node.name in table_reads.LIST_METHODS and not node.args:
-        return table_reads.method(binder, node, binder.bind(node.base, place))
-    if node.name.lower() != "selectfrom" or len(node.args) != 1 or not isinstance(node.args[0], ast.Lambda):
-        hint = "lists have selectFrom(x => …), countOf(), firstOf() and lastOf()"
+    method = LIST_METHODS.get(node.name)
+    if method is None:
+        hint = did_you_mean(node.name, LIST_METHODS) or f"lists have {', '.join(sorted(LIST_METHODS))}"
         binder.problems.error("B305", f"unknown method '{node.name}'", node.span, hint)
         return UNKNOWN
-    body = node.args[0]
     base = binder.bind(node.base, place)
-    binder.parameters.append(body.parameters[0])
-    bound = binder.bind(body.body, place)
-    binder.parameters.pop()
-    return Enumerate(base, "selectfrom", bound, type=Type.ARRAY, span=node.span)
+    binder.expect(base, Type.ARRAY, f"{node.name}() is a method of lists", node.base.span)
+    return _bound_method(binder, node, method, base, place)
+
+
+def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: Bound, place: Place) -> Bound:
+    """A method of a list with its argument: none, a lambda over each element, or a number."""
+    argument = node.args[0] if len(node.args) == 1 else None
+    if not node.args and method.plain is not None:
+        return Apply(method.plain, (base,), type=method.plain.result_type([base.type]), span=node.span)
+    if isinstance(argument, ast.Lambda) and len(argument.parameters) == 1 and method.each is not None:
+        binder.parameters.append(argument.parameters[0])
+        body = binder.bind(argument.body, place)
+        binder.parameters.pop()
+        if method.condition:
+            binder.expect(body, Type.BOOLEAN, f"{node.name}() takes a condition", argument.body.span)
+        return Enumerate(base, node.name, body, type=method.returns, span=node.span)
+    if argument is not None and not isinstance(argument, ast.Lambda) and method.number is not None:
+        number = binder.bind(argument, place)
+        binder.expect(number, Type.INTEGER, f"{node.name}() takes a whole number", argument.span)
+        return Apply(method.number, (base, number), type=Type.ARRAY, span=node.span)
+    binder.problems.error("B304", f"{node.name}() takes {_taken(method)}", node.span)
+    return UNKNOWN
+
+
+def _taken(method: ListMethod) -> str:
+    """What a method takes, in words."""
+    each = "a condition, as in x => x.v > 1" if method.condition else "a lambda, as in x => x.v"
+    forms = {"nothing": method.plain, each: method.each, "a whole number": method.number}
+    return " or ".join(word for word, form in forms.items() if form is not None)

@@ -1,16 +1,12 @@
-"""Reading tables by key in any expression: `T[k].c`, `T.c`, `T[k]`, `T.keys()`, and the
-methods of their lists."""
+"""Reading tables by key in any expression: `T[k].c`, `T.c`, `T[k]`, `T.keys()`."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from sql import syntax as ast
 from sql.binder.binding import Binding
 from sql.binder.place import Place
 from sql.errors import Span, did_you_mean
-from sql.functions.definition import Function, Parameter
-from sql.plan.bound import Apply, Bound, Const, TableRead
+from sql.plan.bound import Bound, Const, TableRead
 from sql.types import Type
 
 
@@ -57,38 +53,3 @@ def keys(binder: Binding, name: str, span: Span) -> Bound:
     """`T.keys()`."""
     binder.scope.tables.add(name)
     return TableRead(name, None, type=Type.ARRAY, span=span)
-
-
-# --- methods of lists ---------------------------------------------------------------------------------------
-
-
-def _first(items: Any) -> Any:
-    return items[0] if items else None
-
-
-def _last(items: Any) -> Any:
-    return items[-1] if items else None
-
-
-def _method(name: str, function: Any, returns: Type) -> Function:
-    return Function(name, function, "internal", "A method of a list.", (Parameter("items"),), returns)
-
-
-LIST_METHODS = {
-    "first": _method("first_of", _first, Type.ANY),
-    "firstof": _method("first_of", _first, Type.ANY),
-    "last": _method("last_of", _last, Type.ANY),
-    "lastof": _method("last_of", _last, Type.ANY),
-    "countof": _method("count_of", len, Type.INTEGER),
-    "minby": _method("first_of", _first, Type.ANY),
-    "maxby": _method("last_of", _last, Type.ANY),
-    "listreference": _method("list_of", list, Type.ARRAY),
-}
-"""Methods without parameters of lists, such as the columns `window(*)` and `sorted(e)` of a table."""
-
-
-def method(binder: Binding, node: ast.Method, base: Bound) -> Bound:
-    """`list.first()` and its like."""
-    binder.expect(base, Type.ARRAY, f"{node.name}() is a method of lists", node.base.span)
-    function = LIST_METHODS[node.name]
-    return Apply(function, (base,), type=function.result_type([base.type]), span=node.span)

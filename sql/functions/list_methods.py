@@ -1,0 +1,182 @@
+"""Methods of lists, EPL's enumeration methods: of `window(*)`, `sorted(e)`, repeated tags, rows of
+subqueries, arrays of events.
+
+A method takes nothing, a lambda over each element, or a number. A condition holds where it is TRUE. A value
+that is NULL counts in no sum, average, least or greatest value. The method of NULL is NULL.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sql.errors import DataError
+from sql.functions.definition import Function, Parameter
+from sql.record import Record
+from sql.types import Type, describe, key_of, order_key
+
+Items = Sequence[Any]
+Each = Callable[[Any], Any]
+"""The value of a lambda for an element."""
+
+
+class ListMethod(Record):
+    """A method of lists by what it takes; None where it does not take that.
+
+    plain      nothing
+    each       a lambda: called with the elements and the lambda
+    number     a whole number
+    condition  the lambda is a condition
+    """
+
+    plain: Function | None = None
+    each: Callable[[Items, Each], Any] | None = None
+    number: Function | None = None
+    condition: bool = False
+    returns: Type = Type.ANY
+
+
+def _plain(name: str, implementation: Callable[[Items], Any], returns: Type = Type.ANY) -> Function:
+    return Function(name, implementation, "internal", "A method of a list.", (Parameter("items"),), returns)
+
+
+def _number(name: str, implementation: Callable[[Items, int], Any]) -> Function:
+    parameters = Parameter("items"), Parameter("number", Type.INTEGER)
+    return Function(name, implementation, "internal", "A method of a list.", parameters, Type.ARRAY)
+
+
+# --- implementations ----------------------------------------------------------------------------------------
+
+
+def _first(items: Items) -> Any:
+    return items[0] if items else None
+
+
+def _last(items: Items) -> Any:
+    return items[-1] if items else None
+
+
+def _where(items: Items, holds: Each) -> list[Any]:
+    return [item for item in items if holds(item) is True]
+
+
+def _first_where(items: Items, holds: Each) -> Any:
+    return next((item for item in items if holds(item) is True), None)
+
+
+def _last_where(items: Items, holds: Each) -> Any:
+    return _first_where(items[::-1], holds)
+
+
+def _distinct(items: Items, value: Each) -> list[Any]:
+    """The first element of each value."""
+    return list({key_of(value(item)): item for item in reversed(items)}.values())[::-1]
+
+
+def _ordered(items: Items, value: Each) -> list[Any]:
+    return sorted(items, key=lambda item: order_key(value(item)))
+
+
+def _ordered_down(items: Items, value: Each) -> list[Any]:
+    return sorted(items, key=lambda item: order_key(value(item)), reverse=True)
+
+
+def _numbers(values: Iterable[Any]) -> list[Any]:
+    found = [value for value in values if value is not None]
+    for value in found:
+        if value.__class__ is not int and value.__class__ is not float:
+            raise DataError(f"a sum takes numbers, not {describe(value)}")
+    return found
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    """Whole numbers give a whole number, others their exact sum rounded once; nothing gives NULL."""
+    found = _numbers(values)
+    if not found:
+        return None
+    return sum(found) if all(value.__class__ is int for value in found) else math.fsum(found)
+
+
+def _average(values: Iterable[Any]) -> float | None:
+    found = _numbers(values)
+    return math.fsum(found) / len(found) if found else None
+
+
+def _least(values: Iterable[Any]) -> Any:
+    return min((value for value in values if value is not None), key=order_key, default=None)
+
+
+def _greatest(values: Iterable[Any]) -> Any:
+    return max((value for value in values if value is not None), key=order_key, default=None)
+
+
+def _by(choose: Callable[..., Any]) -> Callable[[Items, Each], Any]:
+    """The first element with the least or the greatest value that is known."""
+
+    def chosen(items: Items, value: Each) -> Any:
+        known = [item for item in items if value(item) is not None]
+        return choose(known, key=lambda item: order_key(value(item)), default=None)
+
+    return chosen
+
+
+def _over(compute: Callable[[Iterable[Any]], Any]) -> Callable[[Items, Each], Any]:
+    """The same over the values of a lambda."""
+    return lambda items, value: compute(map(value, items))
+
+
+FIRST, LAST = _plain("first_of", _first), _plain("last_of", _last)
+
+LIST_METHODS: dict[str, ListMethod] = {
+    "selectfrom": ListMethod(each=_over(list), returns=Type.ARRAY),
+    "where": ListMethod(each=_where, condition=True, returns=Type.ARRAY),
+    "countof": ListMethod(
+        _plain("count_of", len, Type.INTEGER),
+        lambda items, holds: len(_where(items, holds)),
+        condition=True,
+        returns=Type.INTEGER,
+    ),
+    "firstof": ListMethod(FIRST, _first_where, condition=True),
+    "lastof": ListMethod(LAST, _last_where, condition=True),
+    "first": ListMethod(FIRST),
+    "last": ListMethod(LAST),
+    "anyof": ListMethod(
+        each=lambda items, holds: any(holds(item) is True for item in items),
+        condition=True,
+        returns=Type.BOOLEAN,
+    ),
+    "allof": ListMethod(
+        each=lambda items, holds: all(holds(item) is True for item in items),
+        condition=True,
+        returns=Type.BOOLEAN,
+    ),
+    "distinctof": ListMethod(
+        _plain("distinct_of", lambda items: _distinct(items, lambda item: item), Type.ARRAY),
+        _distinct,
+        returns=Type.ARRAY,
+    ),
+    "orderby": ListMethod(
+        _plain("ordered_of", lambda items: sorted(items, key=order_key), Type.ARRAY),
+        _ordered,
+        returns=Type.ARRAY,
+    ),
+    "orderbydesc": ListMethod(
+        _plain("ordered_down_of", lambda items: sorted(items, key=order_key, reverse=True), Type.ARRAY),
+        _ordered_down,
+        returns=Type.ARRAY,
+    ),
+    "reverse": ListMethod(_plain("reverse_of", lambda items: list(items[::-1]), Type.ARRAY)),
+    "take": ListMethod(number=_number("take_of", lambda items, number: list(items[: max(0, number)]))),
+    "takelast": ListMethod(
+        number=_number("take_last_of", lambda items, number: list(items[max(0, len(items) - number) :]))
+    ),
+    "sumof": ListMethod(_plain("sum_of", _sum, Type.NUMBER), _over(_sum), returns=Type.NUMBER),
+    "average": ListMethod(_plain("average_of", _average, Type.FLOAT), _over(_average), returns=Type.FLOAT),
+    "min": ListMethod(_plain("least_of", _least), _over(_least)),
+    "max": ListMethod(_plain("greatest_of", _greatest), _over(_greatest)),
+    "minby": ListMethod(FIRST, _by(min)),
+    "maxby": ListMethod(LAST, _by(max)),
+    "listreference": ListMethod(_plain("list_of", list, Type.ARRAY)),
+}
+"""By name in small letters. `minby()`, `maxby()` and `listreference()` are those of a `sorted` column."""
