@@ -60,7 +60,7 @@ class ExpressionWriter(OperandWriter):
         return OPERATORS[node.name](self, node)
 
     def _lambda_read(self, node: LambdaRead) -> Code:
-        name = self._lambda[-1]
+        name = self._lambda[-1 - node.depth]
         return Code(name) if node.property is None else self.call("field", name, repr(node.property))
 
     def _apply(self, node: Apply) -> Code:

@@ -117,9 +117,10 @@ class Enumerate(Bound):
 
 
 class LambdaRead(Bound):
-    """The parameter of the lambda around it, or a property of it."""
+    """The parameter of a lambda around it, or a property of it. `depth`: how many lambdas lie between."""
 
     property: str | None = None
+    depth: int = 0
 
 
 # --- values of operators ------------------------------------------------------------------------------------

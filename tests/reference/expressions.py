@@ -40,8 +40,9 @@ def evaluate(node: Bound, place: Place) -> Any:
             assert not function.context, f"{function.name}() needs a clock"
             null = function.nulls == "propagate" and any(value is None for value in values)
             return None if null else function.implementation(*values)
-        case LambdaRead(name):
-            return place.parameters[-1] if name is None else place.parameters[-1].get(name)
+        case LambdaRead(name, depth):
+            item = place.parameters[-1 - depth]
+            return item if name is None else item.get(name)
         case Enumerate(base, name, body):
             items, each = evaluate(base, place), LIST_METHODS[name].each
             assert each is not None

@@ -32,11 +32,9 @@ class NameBinder:
             return self.binder.bind(
                 ast.Call("first", (node,), span=node.span), replace(place, of_window=False)
             )
-        parameters = self.binder.parameters
-        if parameters and node.name == parameters[-1] and node.table is None:
-            return LambdaRead(span=node.span)
-        if parameters and node.table == parameters[-1]:
-            return LambdaRead(node.name, span=node.span)
+        for depth, parameter in enumerate(reversed(self.binder.parameters)):
+            if (node.table or node.name) == parameter:
+                return LambdaRead(node.name if node.table else None, depth, span=node.span)
         builtin = place.builtins.get(node.table or node.name)
         if builtin is not None:
             base = Slot("builtin", node.table or node.name, type=builtin, span=node.span)
