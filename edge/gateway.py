@@ -16,12 +16,14 @@ parts together.
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from edge.base.due_timers import DueTimers
 from edge.base.message import Message
 from edge.clock import Clock
 from edge.delivery.assigned import have_receipts
@@ -47,9 +49,6 @@ TURN_MS = 20
 
 CHAINED_ROWS_MAX = 100_000
 """Rows that may move through memory topics in one step; more means rules that feed each other in a circle."""
-
-DEFECT_PAUSE_MS = 1_000
-"""A timer that failed is still due: it is tried again after this time, not at once."""
 
 RESUME_SHARE = 0.5
 """The share of their bounds at which sources that were paused are resumed."""
@@ -112,6 +111,7 @@ class Gateway:
         self.chained: deque[ChainedRows] = deque()
         """Rows that memory actions have emitted in this step."""
         self.refusals = Refusals(dead_letters)
+        self.timers = DueTimers(engine)
         self.taps = outbox.taps
         """The listeners to the data that passes."""
         dead_letters.on_letter = lambda letter, payload: self.taps.letter(
@@ -119,7 +119,6 @@ class Gateway:
         )
         engine.dispatch.on_defect = rule_defect
         self._limits = limits
-        self._timers_failed = False
         self.backlog = Backlog(
             lambda source, topic: self.streams.lane_of(topic, self.brokers.of_source(source)[0])
         )
@@ -148,11 +147,11 @@ class Gateway:
         alarm_ms = self.deployed.alarm_ms
         if alarm_ms is not None and alarm_ms <= now_ms:
             self.deployed.on_alarm(now_ms)
-        deadline_ms = self.engine.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= now_ms:
+        if self.timers.are_due(now_ms) and not (self.timers.are_left and self._is_blocked):
             self._fire(now_ms)
         self._is_blocked = self.outbox.is_full() and not self.sources.closing
-        ended_ms = began_ms if self._is_blocked else self._push_backlog(now_ms, began_ms)
+        must_wait = self._is_blocked or self.timers.are_left
+        ended_ms = began_ms if must_wait else self._push_backlog(now_ms, began_ms)
         if self._taken_ms == began_ms and ended_ms == began_ms + 1:
             self._taken_ms = ended_ms  # it took less than that: clocks count whole milliseconds
         if self.consult is not None:
@@ -305,13 +304,14 @@ class Gateway:
         self.tick(now_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Fire the timers that are due."""
+        """Fire the timers that are due, a share of them where many are."""
         try:
-            self.outbox.hand_over(self.engine.advance(now_ms))
-            self._timers_failed = False
+            self.outbox.hand_over(self.timers.fire(now_ms))
+            if self.chained:  # what moves on comes behind all that is due
+                self.outbox.hand_over(self.timers.fire(now_ms, most=math.inf))
         except Exception as error:  # noqa: BLE001 - the rule boundary, as in push
             self.refusals.defect(error, None)
-            self._timers_failed = True
+            self.timers.note_failure()
         self.follow_chains(now_ms)
 
     def _brake(self) -> None:
@@ -345,11 +345,9 @@ class Gateway:
         if self.intake.items or (self.backlog and not self._is_blocked):
             return 0
         waits = [] if commit_in_ms is None else [commit_in_ms]
-        deadline_ms = self.engine.next_deadline_ms()
-        if deadline_ms is not None:
-            waits.append(
-                max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms())
-            )
+        timers_ms = self.timers.wait_ms(self.clock.now_ms())
+        if timers_ms is not None and not (self.timers.are_left and self._is_blocked):
+            waits.append(timers_ms)
         if self.deployed.alarm_ms is not None:
             waits.append(max(0, self.deployed.alarm_ms - self.clock.now_ms()))
         if self.outbox.rows_waiting():

@@ -7,7 +7,8 @@ reads no clock.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -149,26 +150,35 @@ class Engine:
         """The earliest instant of the processing clock at which a rule has something to do."""
         return self.timers.next_ms()
 
-    def advance(self, now_ms: int, catch_up: CatchUp | None = None) -> Emissions:
+    def advance(
+        self, now_ms: int, catch_up: CatchUp | None = None, *, timers_max: float = math.inf
+    ) -> Emissions:
         """Time moves to `now_ms`. step: through every due instant; once: what is due fires
         once, now; skip: unseen.
 
         Without `catch_up` each rule does what its options say about timers overdue by more than `OVERDUE_MS`;
-        what is a little late is always stepped through.
+        what is a little late is always stepped through. Behind the instant at which `timers_max` timers have
+        fired the rest stays due, for further calls: no events may come before them.
         """
         out: list[Emission] = []
         while (deadline := self.timers.next_ms()) is not None and deadline <= now_ms:
-            out += self._fire(deadline, now_ms, catch_up)
+            if timers_max <= 0:
+                return Emissions(out)
+            # Rows that left named windows reach their consumers when all that was due is done.
+            at = now_ms if self.catalog.relations and catch_up == "once" else deadline
+            due = self.timers.due(at)
+            timers_max -= len(due)
+            out += self._fire(due, deadline, at, now_ms, catch_up)
         self._reach(now_ms)
         return Emissions(out)
 
-    def _fire(self, instant: int, now_ms: int, catch_up: CatchUp | None) -> list[Emission]:
-        """Every rule with something due at or before `instant`, in order of deployment."""
+    def _fire(
+        self, due: Iterable[str], instant: int, at: int, now_ms: int, catch_up: CatchUp | None
+    ) -> list[Emission]:
+        """The rules that are due at or before `instant`, in this order; what they move on does so `at`."""
         dispatch = self.dispatch
         out: list[Emission] = []
-        # Rows that left named windows reach their consumers when all that was due is done.
-        at = now_ms if self.catalog.relations and catch_up == "once" else instant
-        for name in self.timers.due(at):
+        for name in due:
             query = self.queries[name]
             deadline = query.next_deadline()
             if deadline is None:
