@@ -27,9 +27,11 @@ MakeLoop = Callable[..., LoopWriter]
 class Show:
     """Writes the rows of one statement."""
 
-    def __init__(self, plan: Plan, make_loop: MakeLoop, defers: Deferral | None) -> None:
-        """`defers`: what rows are made of that are made at the output's instants only."""
+    def __init__(self, plan: Plan, make_loop: MakeLoop, defers: Deferral | None, *, is_joined: bool) -> None:
+        """`defers`: what rows are made of that are made at the output's instants only. `is_joined`: rows are
+        tuples of the rows of several sources."""
         self.plan = plan
+        self.is_joined = is_joined
         self.kind = plan.row_kind
         self.make_loop = make_loop
         self.defers = defers
@@ -69,7 +71,7 @@ class Show:
         if self.kind != "aggregate":
             source.line("e = x.row")
             return self.make_loop(source, slots)
-        if self.plan.reads_tuples:
+        if self.is_joined:
             source.line(f"e = x.row or {(None,) * len(self.plan.sources)}")
             return self.make_loop(source, slots)
         source.line("e = x.row")

@@ -93,7 +93,9 @@ class StatementFrame:
         self.has_value = self.in_loop and use == "value"
         """True if the text has a function `value`, and makes no rows."""
         defers = deferral(plan, in_cells=self.in_cells) if self.in_loop else None
-        self.show = Show(plan, self.make_loop, "content" if self.has_value else defers)
+        self.show = Show(
+            plan, self.make_loop, "content" if self.has_value else defers, is_joined=self.is_joined
+        )
         is_single = self.in_loop and self._is_single()
         reader = RowReader(self.names, self.catalog, self.shape, {}, joined=False)
         self.earlier = Earlier(plan.prevs, reader, self.window, in_place=is_single)

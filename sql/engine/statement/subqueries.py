@@ -128,7 +128,8 @@ class Correlated:
             self.rows.take(outer[0], event.time_ms)
         found = self.find((None, *outer), event.time_ms)
         rows = zip(found, self.evaluation.read(found), strict=True)
-        return self.evaluation.rows([Event((row, *outer), x.time_ms, x.seq) for x, row in rows])
+        nothing = Event((None, *outer), event.time_ms, 0)
+        return self.evaluation.rows([Event((row, *outer), x.time_ms, x.seq) for x, row in rows], nothing)
 
     def snapshot(self) -> SubqueryState:
         store = EventStore()
