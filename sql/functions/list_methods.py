@@ -1,7 +1,7 @@
 """Methods of lists, EPL's enumeration methods: of `window(*)`, `sorted(e)`, repeated tags, rows of
 subqueries, arrays of events.
 
-A method takes nothing, a lambda over each element, or a number. A condition holds where it is TRUE. A value
+A method takes nothing, a lambda over each element, a number, or a column. A condition holds where it is TRUE. A value
 that is NULL counts in no sum, average, least or greatest value. The method of NULL is NULL.
 """
 
@@ -27,12 +27,14 @@ class ListMethod(Record):
     plain      nothing
     each       a lambda: called with the elements and the lambda
     number     a whole number
+    event      `*` or a column of the elements, which are events, and perhaps a number of events before
     condition  the lambda is a condition
     """
 
     plain: Function | None = None
     each: Callable[[Items, Each], Any] | None = None
     number: Function | None = None
+    event: Function | None = None
     condition: bool = False
     returns: Type = Type.ANY
 
@@ -55,6 +57,14 @@ def _first(items: Items) -> Any:
 
 def _last(items: Items) -> Any:
     return items[-1] if items else None
+
+
+def _from_first(items: Items, number: int = 0) -> Any:
+    return items[number] if 0 <= number < len(items) else None
+
+
+def _from_last(items: Items, number: int = 0) -> Any:
+    return items[-1 - number] if 0 <= number < len(items) else None
 
 
 def _where(items: Items, holds: Each) -> list[Any]:
@@ -126,6 +136,12 @@ def _over(compute: Callable[[Iterable[Any]], Any]) -> Callable[[Items, Each], An
     return lambda items, value: compute(map(value, items))
 
 
+def _event(name: str, implementation: Callable[..., Any]) -> Function:
+    parameters = Parameter("items"), Parameter("number", Type.INTEGER, optional=True)
+    return Function(name, implementation, "internal", "A method of a list.", parameters)
+
+
+LIST = _plain("list_of", list, Type.ARRAY)
 FIRST, LAST = _plain("first_of", _first), _plain("last_of", _last)
 
 LIST_METHODS: dict[str, ListMethod] = {
@@ -139,8 +155,9 @@ LIST_METHODS: dict[str, ListMethod] = {
     ),
     "firstof": ListMethod(FIRST, _first_where, condition=True),
     "lastof": ListMethod(LAST, _last_where, condition=True),
-    "first": ListMethod(FIRST),
-    "last": ListMethod(LAST),
+    "first": ListMethod(FIRST, event=_event("from_first_of", _from_first)),
+    "last": ListMethod(LAST, event=_event("from_last_of", _from_last)),
+    "window": ListMethod(LIST, event=LIST),
     "anyof": ListMethod(
         each=lambda items, holds: any(holds(item) is True for item in items),
         condition=True,
@@ -177,6 +194,6 @@ LIST_METHODS: dict[str, ListMethod] = {
     "max": ListMethod(_plain("greatest_of", _greatest), _over(_greatest)),
     "minby": ListMethod(FIRST, _by(min)),
     "maxby": ListMethod(LAST, _by(max)),
-    "listreference": ListMethod(_plain("list_of", list, Type.ARRAY)),
+    "listreference": ListMethod(LIST),
 }
 """By name in small letters. `minby()`, `maxby()` and `listreference()` are those of a `sorted` column."""

@@ -202,7 +202,8 @@ class Table:
             holder = self.rows.by_key.get(key)
             if key in taken or (holder is not None and holder not in leaving):
                 self.bounded.refused += 1
-                raise DataError(f"table '{self.name}' has a row of the key {key!r} already")
+                of_key = f" of the key {key!r}" if key != () else ", its only one,"
+                raise DataError(f"table '{self.name}' has a row{of_key} already")
             taken.add(key)
             if self.indexes.unique:
                 self.indexes.check(row, leaving)

@@ -10,8 +10,9 @@ from sql.binder.expressions.partition_properties import bind_property, property_
 from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
+from sql.functions.definition import Function
 from sql.functions.list_methods import LIST_METHODS, ListMethod
-from sql.plan.bound import Apply, Bound, Const, Enumerate, Op, Read, TableRead
+from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, TableRead
 from sql.types import Type
 
 
@@ -80,6 +81,8 @@ def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
 
 def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: Bound, place: Place) -> Bound:
     """A method of a list with its argument: none, a lambda over each element, or a number."""
+    if method.event is not None and 0 < len(node.args) <= len(method.event.parameters):
+        return _of_events(binder, node, method.event, base, place)
     argument = node.args[0] if len(node.args) == 1 else None
     if not node.args and method.plain is not None:
         return Apply(method.plain, (base,), type=method.plain.result_type([base.type]), span=node.span)
@@ -96,6 +99,21 @@ def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: B
         return Apply(method.number, (base, number), type=Type.ARRAY, span=node.span)
     binder.problems.error("B304", f"{node.name}() takes {_taken(method)}", node.span)
     return UNKNOWN
+
+
+def _of_events(binder: Binding, node: ast.Method, function: Function, base: Bound, place: Place) -> Bound:
+    """`last(*)`, `last(column)`, `last(column, 1)` of a list of events."""
+    what, *numbers = node.args
+    if isinstance(what, ast.Column) and what.table is None:
+        value = LambdaRead(what.name, span=what.span)
+        base = Enumerate(base, "selectfrom", value, type=Type.ARRAY, span=node.span)
+    elif not isinstance(what, ast.Star) or what.table is not None:
+        hint = "write .selectFrom(x => …) before it"
+        binder.problems.error("B304", f"{node.name}() takes * or a column", what.span, hint)
+    bound = [binder.bind(number, place) for number in numbers]
+    for number in bound:
+        binder.expect(number, Type.INTEGER, f"{node.name}() takes a number of events", number.span)
+    return Apply(function, (base, *bound), type=function.result_type([base.type]), span=node.span)
 
 
 def _taken(method: ListMethod) -> str:

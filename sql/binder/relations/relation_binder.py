@@ -86,6 +86,9 @@ def bind_into(
     if len(columns) < max(1, len(binder.aggregates)):
         problems.error("B547", "into table selects aggregates, each as a column of the table", select.span)
         return None
+    if len({call.shows for call in binder.aggregates if isinstance(call.shows, int)}) > 1:
+        message = "the aggregates of one statement put events of one source into a table"
+        problems.error("B547", message, select.span, "write a statement for each source")
     sets = binder.grouping.sets or (tuple(range(len(group_by))),)
     return IntoTable(stream.name, tuple(columns[index] for index in sorted(columns)), sets)
 

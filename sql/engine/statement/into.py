@@ -45,6 +45,8 @@ class TableFold:
         self.places = [self.table.places[name] for name in self.into.columns]
         """For each aggregate the place of its accumulator in a row."""
         self.sets = plan.grouping_sets
+        self.source = next((call.shows for call in plan.aggregates if isinstance(call.shows, int)), None)
+        """The source of a join whose events the rows hold; None where it reads one."""
         self.leaves = bool(plan.joins) or plan.sources[0].keeps
         self.counted: dict[Event, Counted] = {}
         """The row that counts each event: an event counted in a deleted row leaves no other row."""
@@ -148,7 +150,7 @@ class TableFold:
         except DATA_ERRORS as error:
             self.statement.fail(event.row, error)
             return False
-        counted = [(row, self.table.rows.numbered(event)) for row in rows]
+        counted = [(row, self.table.rows.numbered(self._held(event))) for row in rows]
         for row, numbered in counted:
             for place, value in zip(self.places, values, strict=True):
                 if value is not SKIP:
@@ -160,6 +162,11 @@ class TableFold:
         if self.leaves:
             self.counted[event] = counted, values, self._keys(event)
         return True
+
+    def _held(self, event: Event, seq: int = 0) -> Event:
+        """The event as rows of the table hold it, under this number."""
+        row = event.row if self.source is None else event.row[self.source]
+        return Event(row, event.time_ms, seq)
 
     def _leave(self, event: Event) -> None:
         """Take an event out of its rows, unless it could not be counted."""
@@ -202,5 +209,5 @@ class TableFold:
             pairs = [
                 (place, seq) if isinstance(place, int) else place for place in places
             ]  # an earlier version
-            kept = [(rows[row], Event(event.row, event.time_ms, own)) for row, own in pairs if row in rows]
+            kept = [(rows[row], self._held(event, own)) for row, own in pairs if row in rows]
             self.counted[event] = kept, [unpack_values(value) for value in values], self._keys(event)

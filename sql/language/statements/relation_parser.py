@@ -121,7 +121,8 @@ class RelationParser(DefinitionParser):
         while self._match(TokenType.PARAMETER):
             self._any_name("the name of an annotation")
             if self._match(TokenType.L_PAREN):
-                self._any_name("a type")
+                if not self._match(TokenType.STRING):
+                    self._any_name("a type")
                 self._expect(TokenType.R_PAREN, "')'")
         primary = self._match_word("primary", "key") is True
         if self._match_word("default"):
