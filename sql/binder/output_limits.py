@@ -4,8 +4,8 @@ variables and its own counts."""
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.catalog_names import check_assigned
 from sql.binder.crontabs import check_crontab
+from sql.binder.expressions.assignments import assigned_variable
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
 from sql.binder.windows.lengths import bind_period, check_count
@@ -76,6 +76,5 @@ class OutputLimitBinder:
         return bound
 
     def _assigned(self, item: ast.Assignment, place: Place) -> Bound:
-        value = self.binder.bind(item.value, place)
-        check_assigned(self.binder, item, value)
+        value = assigned_variable(self.binder, item, place)
         return self._without_columns(value, item.value, place) or Const(None)

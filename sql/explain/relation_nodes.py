@@ -57,7 +57,7 @@ def acting(plan: Plan, trigger: TreeNode) -> TreeNode | None:
         branches = [TreeNode(_action(branch, plan.text)) for branch in acts.branches]
         return TreeNode("split", "into all" if acts.all else "into the first", [*branches, trigger])
     if isinstance(acts, SetPlan):
-        names = ", ".join(dict.fromkeys(name for name, *_ in acts.assignments))
+        names = ", ".join(dict.fromkeys(name for name, _ in acts.assignments))
         return TreeNode(f"set {names}", "at once", [trigger])
     if isinstance(acts, UpdateStreamPlan):
         does = "drop" if acts.drops else f"set {_columns(acts.assignments)}"

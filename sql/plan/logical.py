@@ -93,12 +93,12 @@ class BranchPlan(Record):
 
 
 class SetPlan(Record):
-    """`on … set`: variables and their new values, in order, each perhaps at an index of an array."""
+    """`on … set`: variables and their new values, in order."""
 
     beside = Record.beside | {"subqueries"}
 
     trigger: SourcePlan
-    assignments: tuple[tuple[str, Bound, Bound | None], ...]
+    assignments: Assignments
     subqueries: tuple[SubqueryPlan, ...] = ()
 
 

@@ -35,11 +35,12 @@ class GroupingSets(Expr):
 
 
 class Assignment(Node):
-    """`name = expr` of `set`; with `index` the element of an array: `xs[1] = e`."""
+    """`name = expr` of `set`; with `index` an element of an array, `xs[1] = e`; with `owner` `w.name = e`."""
 
     name: str
     value: Expr
     index: Expr | None = None
+    owner: str | None = None
 
 
 class Terminated(Node):

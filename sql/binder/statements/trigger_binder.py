@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Literal
 
 from sql import syntax as ast
-from sql.binder.catalog_names import check_assigned, check_column, unknown_relation
+from sql.binder.catalog_names import unknown_relation
+from sql.binder.expressions.assignments import Target, assigned_column, assigned_variable
 from sql.binder.items import SELECT, ItemBinder
 from sql.binder.place import Place
 from sql.binder.relations import lookups, relation_binder
@@ -34,6 +35,9 @@ from sql.record import replace
 WHERE = Place("WHERE", analytics=False, aliases=False)
 SET = Place("SET", analytics=False, aliases=False)
 BRANCH = Place("WHEN", analytics=False, aliases=False)
+
+UNMATCHED = replace(BRANCH, preferred=0)
+"""Where no row of the relation is matched, a name that both have means the trigger's."""
 
 ASSIGNED = replace(SET, preferred=1)
 """In `set` of a relation a name that the trigger has too means the relation's."""
@@ -157,20 +161,15 @@ class TriggerBinder:
 
     def assign(self, assignments: tuple[ast.Assignment, ...]) -> SetPlan:
         """`set variable = …`."""
-        bound: list[tuple[str, Bound, Bound | None]] = []
-        for item in assignments:
-            index = None if item.index is None else self.binder.bind(item.index, SET)
-            value = self.binder.bind(item.value, SET)
-            check_assigned(self.binder, item, value)
-            bound.append((item.name, value, index))
+        bound = tuple((item.name, assigned_variable(self.binder, item, SET)) for item in assignments)
         self.site.raise_if_any()
         assert self.source is not None
-        return SetPlan(self.source, tuple(bound), tuple(self.select.subqueries))
+        return SetPlan(self.source, bound, tuple(self.select.subqueries))
 
     # --- parts ----------------------------------------------------------------------------------------------
 
     def _branch(self, branch: ast.MergeBranch) -> BranchPlan:
-        condition = self.binder.condition(branch.condition, BRANCH)
+        condition = self.binder.condition(branch.condition, BRANCH if branch.matched else UNMATCHED)
         actions = tuple(self._action(action, matched=branch.matched) for action in branch.actions)
         return BranchPlan(branch.matched, condition, actions)
 
@@ -215,12 +214,13 @@ class TriggerBinder:
         columns = self.stream.columns or {}
         relations = self.site.catalog.relations
         relation = relations[self.stream.name].declaration if self.stream.is_relation else None
+        alias = self.stream.name if self.relation is None else self.relation.alias
+        target = Target(self.stream.name, columns, (alias, self.stream.name))
         for item in assignments:
-            value = self.binder.bind(item.value, ASSIGNED)
             if item.name in getattr(relation, "aggregates", {}):
                 self.problems.error("B550", f"column '{item.name}' is written by into table only", item.span)
-            else:
-                check_column(self.binder, item, value, self.stream.name, columns)
+                continue
+            value = assigned_column(self.binder, item, ASSIGNED, target)
             out.append((item.name, value))
         return tuple(out)
 
@@ -307,7 +307,10 @@ def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, te
 def _check_rows(site: Site, source: ast.Source) -> None:
     """Report a source that keeps no rows."""
     known = site.catalog.streams.get(source.name)
-    if known is None:
+    if not source.name:
+        hint = "ask a named window or a table"
+        site.problems.error("B557", "a pattern keeps no rows to ask for", source.span, hint)
+    elif known is None:
         unknown_relation(site, source.name, source.span)
     elif not known.is_relation:
         message = f"'{source.name}' is a {known.word}: it keeps no rows to ask for"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder.binding import no_subquery
-from sql.binder.catalog_names import check_column, stream_named
+from sql.binder.catalog_names import stream_named
+from sql.binder.expressions.assignments import Target, assigned_column
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
 from sql.binder.scope import Scope, Site, SourceScope
+from sql.plan.bound import Bound
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import UpdateStreamPlan
 
@@ -25,12 +27,11 @@ def bind_update_stream(statement: ast.UpdateStream, site: Site) -> UpdateStreamP
         site.problems.error("B533", f"{what} to change", statement.span, hint)
     source = SourceScope(statement.alias or stream.name, stream.name, stream.columns)
     binder = ExpressionBinder(Scope(site, [source]), no_subquery("B209", "in UPDATE ISTREAM"))
-    assignments = []
+    target = Target(stream.name, stream.columns, (source.alias, stream.name))
+    assignments: list[tuple[str, Bound]] = []
     for item in statement.assignments:
-        value = binder.bind(item.value, ASSIGNED)
-        if stream.columns is not None:
-            check_column(binder, item, value, stream.name, stream.columns)
-        assignments.append((item.name, value))
+        before = dict(assignments).get(item.name) if item.index is not None else None
+        assignments.append((item.name, assigned_column(binder, item, ASSIGNED, target, before)))
     where = binder.condition(statement.where, WHERE)
     site.raise_if_any()
     drops = any(note.name == "drop" for note in statement.annotations)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.catalog.streams import Variable
 from sql.compiler.shared_code import Environment
 from sql.emission import Row
 from sql.engine.relations.triggered import TriggerCode, Triggered
-from sql.errors import DataError
 from sql.plan.logical import Plan, SetPlan
 from sql.rows import as_dict
 
@@ -22,10 +20,7 @@ class SetCode(TriggerCode):
         acts = plan.acts
         assert isinstance(acts, SetPlan)
         super().__init__(plan, env, acts.trigger, acts.subqueries)
-        self.setters: list[tuple[str, Callable[..., Any], Callable[..., Any] | None]] = [
-            (name, self.functions.value(value), None if index is None else self.functions.value(index))
-            for name, value, index in acts.assignments
-        ]
+        self.setters = [(name, self.functions.value(value)) for name, value in acts.assignments]
 
 
 class SetStatement(Triggered[SetCode]):
@@ -34,14 +29,12 @@ class SetStatement(Triggered[SetCode]):
     def act(self, rows: Sequence[Any]) -> None:
         for row in rows:
             event = Event((row, None, None), self.now_ms, 0)
-            for name, value, index in self.code.setters:
-                variable = self.catalog.variables[name]
-                found = _plain(value(event))
-                self.catalog.assign(name, found if index is None else _with(variable, index(event), found))
+            for name, value in self.code.setters:
+                self.catalog.assign(name, _plain(value(event)))
             self.post(self.read(self.now_ms))
 
     def read(self, now_ms: int) -> list[Row]:
-        return [{name: self.catalog.variables[name].value for name, _, _ in self.code.setters}]
+        return [{name: self.catalog.variables[name].value for name, _ in self.code.setters}]
 
 
 def _plain(value: object) -> Any:
@@ -51,11 +44,3 @@ def _plain(value: object) -> Any:
         if value is None or value.__class__ in (str, int, float, bool, list, dict)
         else dict(as_dict(value))
     )
-
-
-def _with(variable: Variable, index: object, value: object) -> list[Any]:
-    """An array with one element replaced."""
-    items = variable.value
-    if not isinstance(items, list) or index.__class__ is not int or not 0 <= index < len(items):
-        raise DataError(f"variable '{variable.name}' has no element {index!r}")
-    return [*items[:index], value, *items[index + 1 :]]

@@ -17,6 +17,7 @@ from sql.language.expressions.period_parser import PeriodGrammar
 from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 from sql.record import replace
 from sql.syntax import (
+    Assignment,
     Binary,
     Case,
     Column,
@@ -241,3 +242,22 @@ class ExpressionParser(ExpressionCursor):
         condition = self._expression()
         self._expect(TokenType.THEN, "THEN")
         return When(condition, self._expression(), span=self._since(start))
+
+    # --- assignments ----------------------------------------------------------------------------------------
+
+    def _assignments(self) -> tuple[Assignment, ...]:
+        self._expect_word("set")
+        return self._listed(self._target)
+
+    def _target(self) -> Assignment:
+        """`name = e`, `alias.name = e`, `name[i] = e`."""
+        start = name = self._name("a column or variable")
+        owner = None
+        if self._match(TokenType.DOT):
+            owner, name = name.text, self._any_name("a column")
+        index = None
+        if self._match(TokenType.L_BRACKET):
+            index = self._expression()
+            self._expect(TokenType.R_BRACKET, "']'")
+        self._expect(TokenType.EQ, "'='")
+        return Assignment(name.text, self._expression(), index, owner, span=self._since(start))

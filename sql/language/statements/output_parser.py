@@ -71,11 +71,4 @@ class OutputGrammar:
         parser = self.parser
         if not parser._match(TokenType.THEN):
             return ()
-        parser._expect_word("set")
-        return parser._listed(self._assignment)
-
-    def _assignment(self) -> Assignment:
-        parser = self.parser
-        name = parser._name("a variable")
-        parser._expect(TokenType.EQ, "'='")
-        return Assignment(name.text, parser._expression(), span=parser._since(name))
+        return parser._assignments()

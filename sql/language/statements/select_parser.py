@@ -10,7 +10,6 @@ from sql.language.cursor import span_of, word_of
 from sql.language.statements.output_parser import OutputGrammar
 from sql.language.statements.source_parser import SourceParser
 from sql.syntax import (
-    Assignment,
     Expr,
     GroupingSets,
     GroupWindow,
@@ -125,7 +124,9 @@ class SelectParser(SourceParser):
         start = self._curr
         if start.token_type is TokenType.STAR or self.calls.at_qualified_star():
             star = self.calls.star()
-            return SelectItem(star, text=self._text_since(start), span=star.span)
+            whole = star.table is not None and not (star.excluded or star.replaced)
+            alias = self._alias() if whole and self._curr.token_type is TokenType.ALIAS else None
+            return SelectItem(star, alias, text=self._text_since(start), span=star.span)
         node = self._expression()
         text = self._text_since(start)
         alias = self._alias()
@@ -211,21 +212,3 @@ class SelectParser(SourceParser):
             columns = self._wrapped(lambda: self._name("a column"))
         names = tuple(token.text for token in columns)
         return InsertInto(stream.text, selector or "istream", names, span=self._since(start))
-
-    # --- assignments ----------------------------------------------------------------------------------------
-
-    def _assignments(self) -> tuple[Assignment, ...]:
-        self._expect_word("set")
-        return self._listed(self._target)
-
-    def _target(self) -> Assignment:
-        """`name = e`, `alias.name = e`, `name[i] = e`."""
-        start = name = self._name("a column or variable")
-        if self._match(TokenType.DOT):
-            name = self._any_name("a column")
-        index = None
-        if self._match(TokenType.L_BRACKET):
-            index = self._expression()
-            self._expect(TokenType.R_BRACKET, "']'")
-        self._expect(TokenType.EQ, "'='")
-        return Assignment(name.text, self._expression(), index, span=self._since(start))
