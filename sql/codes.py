@@ -123,7 +123,10 @@ CODES: dict[str, CodeText] = {
         "a window function without window, or in a clause before the window", "add a window in GROUP BY"
     ),
     "B321": CodeText("meta() without the name of a field", "write meta(topic)"),
-    "B322": CodeText("prev or prior without a window in FROM", "use it in SELECT of a query with E#window"),
+    "B322": CodeText(
+        "prev or prior without a window in FROM, in a subquery or in a question on demand",
+        "use it in SELECT of a query with E#window",
+    ),
     "B323": CodeText(
         "prev() without a whole number of events, or prior() with one that is not constant",
         "write prev(1, x), and for prior() the number itself",

@@ -38,7 +38,7 @@ class ItemBinder:
         target = self.select.insert_into
         named_anew = target is not None and bool(target.columns)
         for item in self.select.items:
-            if isinstance(item.expr, ast.Star):
+            if isinstance(item.expr, ast.Star) and item.alias is None:
                 shown = [name for name, other in taken.items() if not other.invisible]
                 out += self._star(item.expr, [] if self.binder.kind.epl else shown)
                 continue
@@ -47,7 +47,7 @@ class ItemBinder:
                 continue
             bound = self.binder.names.item(item.expr, item.alias, self.place)
             is_whole = isinstance(bound, Read) and bound.column is None
-            if is_whole and item.alias is None and self._tag_of(bound) is None:
+            if is_whole and item.alias is None and self.select.lots:
                 out.append(ItemPlan(None, bound))
                 continue
             name = item.alias or self._unnamed(item)
@@ -73,9 +73,6 @@ class ItemBinder:
         """Two calls of one function without alias make one column: as in eKuiper that of the last call."""
         message = f"a later column is called '{name}' too, and takes the place of this one"
         self.problems.warn("B717", message, item.span, "give one an alias with AS")
-
-    def _tag_of(self, bound: Bound) -> str | None:
-        return self.scope.sources[bound.source].tag if isinstance(bound, Read) else None
 
     def _meta_item(self) -> ItemPlan:
         """The column `__meta` of sendMetaToSink: rows that stand for one message can say which."""

@@ -286,6 +286,10 @@ class SelectBinder:
             self.problems.error(
                 "B209", "a subquery needs a window to read from", node.span, "for example E#lastevent"
             )
+        if plan.prevs and not whole:
+            message = f"{plan.prevs[0].name}() is not allowed in a subquery, whose rows are read as they are"
+            hint = "compute it in a statement of its own, and read what it inserts"
+            self.problems.error("B322", message, plan.prevs[0].span, hint)
         if plan.joins or plan.output or plan.insert:
             self.problems.error("B209", "a subquery reads one stream, without output limit", node.span)
         elif is_asked:

@@ -1,8 +1,8 @@
 """Methods of lists, EPL's enumeration methods: of `window(*)`, `sorted(e)`, repeated tags, rows of
 subqueries, arrays of events.
 
-A method takes nothing, a lambda over each element, a number, or a column. A condition holds where it is TRUE. A value
-that is NULL counts in no sum, average, least or greatest value. The method of NULL is NULL.
+A method takes nothing, a lambda over each element, a number, or a column. A condition holds where it is
+TRUE. A value that is NULL counts in no sum, average, least or greatest value. The method of NULL is NULL.
 """
 
 from __future__ import annotations

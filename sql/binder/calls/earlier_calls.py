@@ -30,8 +30,9 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
     least, most = PREVS[node.name]
     if not check_arity(binder, node, least, most):
         return UNKNOWN
-    if not place.prevs:
-        binder.problems.error("B322", f"{node.name}() is not allowed in {place.name}", node.span)
+    if not place.prevs or binder.site.on_demand:
+        where = place.name if not place.prevs else "a question on demand"
+        binder.problems.error("B322", f"{node.name}() is not allowed in {where}", node.span)
         return UNKNOWN
     inner = replace(place, prevs=False, aggregates=False)
     value: Bound | None

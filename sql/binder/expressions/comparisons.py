@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC
+from functools import reduce
 
 from sql import syntax as ast
 from sql.binder.binding import Binding
@@ -54,17 +55,25 @@ def bind_between(binder: Binding, node: ast.Between, place: Place) -> Bound:
 
 
 def bind_in(binder: Binding, node: ast.In, place: Place) -> Bound:
-    """`a IN (b, …)` and `a IN array`."""
+    """`a IN (b, …)` and `a IN array`. An array in the list stands for its elements."""
     operand = binder.bind(node.operand, place)
     if node.array is not None:
         array = binder.bind(node.array, place)
         binder.expect(array, Type.ARRAY, "IN takes a list or an array", node.array.span)
-        op = Op("in", (operand, array), "array", type=Type.BOOLEAN, span=node.span)
-        return negatable(op, node.negated)
-    items = [binder.bind(item, place) for item in node.items]
+        return negatable(_among(operand, array, node.span), node.negated)
+    bound = [binder.bind(item, place) for item in node.items]
+    arrays = [] if operand.type in (Type.ARRAY, Type.ANY) else [b for b in bound if b.type is Type.ARRAY]
+    items = [item for item in bound if item not in arrays]
     for item in items:
         _expect(binder, item, operand.type, "IN", item.span)
-    return negatable(_test("in", instants(binder, [operand, *items]), node.span), node.negated)
+    tests = [_among(operand, array, node.span) for array in arrays]
+    if items:
+        tests.append(_test("in", instants(binder, [operand, *items]), node.span))
+    return negatable(reduce(lambda a, b: _test("or", (a, b), node.span), tests), node.negated)
+
+
+def _among(operand: Bound, array: Bound, span: Span) -> Op:
+    return Op("in", (operand, array), "array", type=Type.BOOLEAN, span=span)
 
 
 def negatable(op: Op, negated: bool) -> Bound:

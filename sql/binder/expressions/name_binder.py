@@ -79,12 +79,22 @@ class NameBinder:
 
     def item(self, node: ast.Expr, alias: str | None, place: Place) -> Bound:
         """The expression of a SELECT item: inside its own definition its alias means the column."""
+        if isinstance(node, ast.Star):
+            return self._whole(node)
         if alias is None:
             return self.binder.bind(node, place)
         self._resolving.append(alias)
         bound = self.binder.bind(node, replace(place, outside=alias))
         self._resolving.pop()
         return bound
+
+    def _whole(self, star: ast.Star) -> Bound:
+        """The event of `s.* as name`."""
+        index = self.scope.source_named(star.table or "")
+        if index is None:
+            self.scope.unknown_source(star.table or "", star.span)
+            return UNKNOWN
+        return self.scope.read_all(index, star.span)
 
     def _is_alias(self, node: ast.Column, place: Place) -> bool:
         if node.table is not None or not place.aliases or node.name not in self.scope.aliases:

@@ -54,9 +54,12 @@ def _of_level(site: Site, context: ContextPlan, depth: int, path: tuple[str, ...
     level = context.levels[depth]
     if path == ("name",):
         return Const(level.name, type=Type.STRING, span=span)
+    is_last = depth == len(context.levels) - 1
+    if path == ("id",) and is_last:
+        return Slot("context", "id", type=Type.INTEGER, span=span)
     found = next((i for i, item in enumerate(level.properties) if item.name == path[0]), None)
     if found is None:
-        names = [*([] if context.nested else ["id"]), "name", *(item.name for item in level.properties)]
+        names = [*(["id"] if is_last else []), "name", *(item.name for item in level.properties)]
         _unknown(site, f"context '{level.name}'", path[0], names, span, did_you_mean(path[0], names))
         return Const(None)
     place = level.properties[found]

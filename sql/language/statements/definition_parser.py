@@ -38,7 +38,7 @@ class DefinitionParser(SelectParser):
 
     def _create(self) -> Statement:
         start = self._take()
-        constant = self._match_word("constant")
+        constant = self._match_word("constant") or self._match_word("const")
         if self._match_word("variable"):
             return self._create_variable(start, constant)
         word = self._word()

@@ -136,6 +136,9 @@ class SourceParser(ExpressionParser):
             )
             self._refuse("P001", "the name of a stream holds no '/'", span_of(self._curr), hint)
         condition = self._stream_filter() if self._match(TokenType.L_PAREN) else None
+        if self._curr.token_type is TokenType.L_BRACKET:
+            hint = "a rule with SELECT unnest(list) inserts a row for each item into a stream"
+            self._unsupported("a list of events in FROM, E[list],", self._curr, hint)
         return self._windowed(start, name, condition)
 
     def _relation(self) -> StreamSource:
