@@ -18,12 +18,11 @@ answer. While the journal is replayed there is no loop: `/healthz` is 200, and t
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 import threading
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -31,9 +30,9 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from edge.base.errors import UsageError
-from edge.base.wakeup import Wakeup
+from edge.base.http_server import HttpServer
 from edge.monitor.access import TOKEN_FILE, Access
-from edge.monitor.pages import Page, Pages, log_defect, text_page
+from edge.monitor.pages import Page, Pages, text_page
 from sinks.base import in_words
 
 CONNECTIONS_MAX = 16
@@ -98,51 +97,22 @@ class StatusServer:
             raise UsageError(
                 f"{why}; is another gateway running here? Choose another port, or off"
             ) from error
-        self.host, self.port = host, int(self._server.server_address[1])
-        self._wakeup = Wakeup()
-        self._is_closing = False
-        self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
-        self._thread.start()
+        self.host, self.port = host, self._server.address[1]
+        self._server.begin()
 
     def close(self) -> None:
         """Stop listening; requests under way are finished by their own threads."""
-        self._is_closing = self._server.is_closing = True
-        self._wakeup.set()
-        self._thread.join(_REQUEST_TIMEOUT_S)
-        self._server.server_close()
-        self._wakeup.close()
-
-    def _serve(self) -> None:
-        """Take connections; sleep without looking at a clock until there is one."""
-        waiting = select.poll()
-        waiting.register(self._server.fileno(), select.POLLIN)
-        waiting.register(self._wakeup, select.POLLIN)
-        self._server.timeout = 0
-        while not self._is_closing:
-            waiting.poll()
-            if not self._is_closing:
-                self._server.handle_request()
+        self._server.end()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_address = True
+class _Server(HttpServer):
+    """A server of at most `CONNECTIONS_MAX` connections."""
 
     def __init__(self, address: tuple[str, int], handler: Callable[..., BaseHTTPRequestHandler]) -> None:
         self._waiting: list[socket.socket] = []  # connections without a request, the oldest first
         self._answering: list[socket.socket] = []
         self._lock = threading.Lock()
-        self.is_closing = False
-        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        super().__init__(address, handler)
-
-    def server_bind(self) -> None:
-        """Bind without looking up the host's name, which may block for seconds without a name server."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        super().__init__(address, handler, "http")
 
     def process_request(self, request: Any, client_address: object) -> None:
         with self._lock:
@@ -173,9 +143,6 @@ class _Server(ThreadingHTTPServer):
                 for connections in (self._waiting, self._answering):
                     if request in connections:
                         connections.remove(request)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        log_defect()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Generator, Mapping
 from typing import Protocol
 
 from sql.record import Record
-
-log = logging.getLogger("penstock.http")
-
-
-def log_defect() -> None:
-    """Log the exception under way, unless it is that of a client that has hung up."""
-    error = sys.exception()
-    if not isinstance(error, OSError):
-        log.error("http.defect", extra={"error": repr(error)}, exc_info=error)
 
 
 class Page(Record):

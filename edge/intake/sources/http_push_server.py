@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 import logging
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
+
+from edge.base.http_server import HttpServer
 
 log = logging.getLogger("penstock.sources")
 
@@ -33,7 +34,7 @@ class PushServers:
         self._token = token
         self._bytes_max = bytes_max
         self._sources: dict[str, Receiver] = {}
-        self._server: ThreadingHTTPServer | None = None
+        self._server: HttpServer | None = None
 
     @property
     def is_on(self) -> bool:
@@ -43,29 +44,23 @@ class PushServers:
     @property
     def address(self) -> tuple[str, int] | None:
         """The address that the server listens on; None while it does not."""
-        if self._server is None:
-            return None
-        host, port = self._server.server_address[:2]
-        return str(host), port
+        return None if self._server is None else self._server.address
 
     def add(self, source: Receiver) -> None:
         """Serve a path; the first one starts the server. Raises OSError when the port is taken."""
         self._sources[source.path] = source
         if self._server is None and self._bind is not None:
-            self._server = ThreadingHTTPServer(self._bind, _handler(self))
-            self._server.daemon_threads = True
-            threading.Thread(target=self._server.serve_forever, name="http push", daemon=True).start()
-            log.info(
-                "http_push.listening", extra={"address": f"{self._bind[0]}:{self._server.server_address[1]}"}
-            )
+            self._server = HttpServer(self._bind, _handler(self), "http push")
+            self._server.begin()
+            address = f"{self._bind[0]}:{self._server.address[1]}"
+            log.info("http_push.listening", extra={"address": address})
 
     def remove(self, source: Receiver) -> None:
         """Serve a path no longer; the last one ends the server."""
         if self._sources.get(source.path) is source:
             del self._sources[source.path]
         if not self._sources and self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
+            self._server.end()
             self._server = None
 
     def answer(
@@ -83,7 +78,10 @@ class PushServers:
             return 411, "Content-Length is missing"
         if length > self._bytes_max:
             return 413, f"at most {self._bytes_max} bytes"
-        return (200, "ok") if source.take(body(length)) else (503, "not stored yet; send it again later")
+        payload = body(length)
+        if len(payload) < length:
+            return 400, f"the body ends after {len(payload)} of {length} bytes"
+        return (200, "ok") if source.take(payload) else (503, "not stored yet; send it again later")
 
 
 def _handler(servers: PushServers) -> type[BaseHTTPRequestHandler]:
@@ -110,7 +108,7 @@ def _handler(servers: PushServers) -> type[BaseHTTPRequestHandler]:
             self.send_response(status)
             self.send_header("Content-Type", "text/plain; charset=utf-8")
             self.send_header("Content-Length", str(len(answer)))
-            if status in (401, 404, 405, 411, 413):  # the body was not read
+            if status in (400, 401, 404, 405, 411, 413):  # the body was not read, or not to its end
                 self.send_header("Connection", "close")
                 self.close_connection = True
             self.end_headers()
