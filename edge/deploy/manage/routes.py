@@ -86,11 +86,12 @@ class Manage:
             case "POST", ["rules", "validate"]:
                 return self._validate(_object(body))
             case "GET", ["rules"]:
-                return Reply(
-                    200, [{"id": item.name, "status": self._state(item.name)} for item in self._rules()]
-                )
+                status = self._status()
+                found = [{"id": item.name, "status": _state(item.name, status)} for item in self._rules()]
+                return Reply(200, found)
             case "GET", ["rules", "status", "all"]:
-                return Reply(200, {item.name: self._status_of(item.name) for item in self._rules()})
+                status = self._status()
+                return Reply(200, {item.name: _told(item.name, status) for item in self._rules()})
             case "POST", ["rules"]:
                 rule = _object(body)
                 name = str(rule.get("id") or "")
@@ -148,7 +149,7 @@ class Manage:
                 return Reply(200, self._definition(name))
             case "GET", ["status"]:
                 self._files.item("rule", name)
-                return Reply(200, self._status_of(name))
+                return Reply(200, _told(name, self._status()))
             case "GET", ["explain"]:
                 return Reply(200, self._explained(name))
             case "PUT", []:
@@ -180,20 +181,6 @@ class Manage:
         for step in rule.path:
             found = found[step]
         return found
-
-    def _status_of(self, name: str) -> dict[str, Any]:
-        return {"status": self._state(name), **self._status()["rules"].get(name, {})}
-
-    def _state(self, name: str) -> str:
-        status = self._status()
-        if name in status["rules"]:
-            return "running"
-        if name in status["failed"]:
-            return f"failed: {status['failed'][name]}"
-        if name in status["asleep"]:
-            return "stopped: waiting for next schedule."
-        # What is in none of the lists was written a moment ago, and the daemon has not read it yet.
-        return "stopped" if name in status["stopped"] else "starting"
 
     def _explained(self, name: str) -> str:
         from sql.explain.tree import explain
@@ -259,6 +246,22 @@ class Manage:
                 )
         self._files.write(changes)
         return Reply(200, {"imported": len(changes)})
+
+
+def _told(name: str, status: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule in the state of the gateway."""
+    return {"status": _state(name, status), **status["rules"].get(name, {})}
+
+
+def _state(name: str, status: Mapping[str, Any]) -> str:
+    if name in status["rules"]:
+        return "running"
+    if name in status["failed"]:
+        return f"failed: {status['failed'][name]}"
+    if name in status["asleep"]:
+        return "stopped: waiting for next schedule."
+    # What is in none of the lists was written a moment ago, and the daemon has not read it yet.
+    return "stopped" if name in status["stopped"] else "starting"
 
 
 def _rule_of(text: Any) -> dict[str, Any]:

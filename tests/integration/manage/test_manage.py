@@ -15,6 +15,12 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from edge.clock import SystemClock
+from edge.deploy.manage.audit import Audit
+from edge.deploy.manage.files import ManagedFiles
+from edge.deploy.manage.routes import Manage
+from edge.deploy.reading.rule_files import RuleFiles
+from rules.secrets import Secrets
 from tests.support.nursery import forked
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE_S, wait_for
@@ -111,6 +117,28 @@ def test_a_rule_lives_and_dies(gateway: Gateway) -> None:
     assert gateway.ask("DELETE", "/streams/sim") == (200, "Stream sim is dropped.\n")
     assert gateway.ask("GET", "/rules/plus")[0] == 404
     assert list((gateway.rules / "managed").iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["/rules", "/rules/status/all"])
+def test_a_list_of_rules_asks_the_loop_once(tmp_path: Path, path: str) -> None:
+    asked: list[bool] = []
+
+    def status() -> dict[str, Any]:
+        asked.append(True)
+        return {"rules": {"r1": {"rows": 7}}, "failed": {}, "asleep": {}, "stopped": ["r2"]}
+
+    rules = [RULE | {"id": name} for name in ("r1", "r2")]
+    (tmp_path / "rules.json").write_text(json.dumps({"streams": [STREAM], "rules": rules}), "utf-8")
+    files = ManagedFiles(RuleFiles(tmp_path, "UTC", Secrets()))
+    reply = Manage(files, status, Audit(tmp_path / "audit.log", SystemClock())).handle("GET", path, b"", "me")
+    assert len(asked) == 1
+    assert (
+        reply.value
+        == {
+            "/rules": [{"id": "r1", "status": "running"}, {"id": "r2", "status": "stopped"}],
+            "/rules/status/all": {"r1": {"status": "running", "rows": 7}, "r2": {"status": "stopped"}},
+        }[path]
+    )
 
 
 def test_what_is_wrong_is_refused_and_changes_nothing(gateway: Gateway) -> None:
