@@ -152,6 +152,16 @@ class Clock(Protocol):
         """Wait on the held `condition` until notified or until `timeout_ms` have passed (None: no limit)."""
 
 
+def wait_until(clock: Clock, changed: threading.Condition, is_so: Callable[[], bool], until_ms: int) -> bool:
+    """Wait on the held condition until something is so, or a monotonic time has come; whether it is so."""
+    while not is_so():
+        left_ms = until_ms - clock.monotonic_ms()
+        if left_ms <= 0:
+            return False
+        clock.wait(changed, left_ms)
+    return True
+
+
 class DeadLetterStore(Protocol):
     """The store of undeliverable messages. The daemon's is in `edge`."""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rules.secrets import redact
 from sinks.backoff import Backoff
-from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext, in_words
+from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext, in_words, wait_until
 from sinks.json_text import json_bytes
 from sinks.render import Renderer, Unrendered
 from sinks.settings import SinkSettings
@@ -89,28 +89,22 @@ class Delivery:
 
     # --- the caller's side ----------------------------------------------------------------------------------
 
-    def submit(self, emission: Emission, token: object = None, timeout_ms: int = 0) -> bool:
-        """Queue one emission; False when the queue stayed full for `timeout_ms` or the delivery is closed.
+    def submit(self, emission: Emission, token: object = None) -> bool:
+        """Queue one emission; False when the queue is full or the delivery is closed.
 
         False changes nothing: keep the emission and offer it again. With `disableBufferFullDiscard: false`
         the oldest waiting emission is dropped instead (outcome "dropped") and the result is always True. A
         token of None gets no receipt.
         """
-        settings = self._settings
-        until_ms = self._clock.monotonic_ms() + timeout_ms
         dropped = None
         with self._changed:
-            while not self._closing and self._waiting.is_full:
-                if not settings.disable_buffer_full_discard:
-                    dropped = self._waiting.pop()
-                    self._dropped += 1
-                    break
-                left_ms = until_ms - self._clock.monotonic_ms()
-                if left_ms <= 0:
-                    return False
-                self._clock.wait(self._changed, left_ms)
             if self._closing:
                 return False
+            if self._waiting.is_full:
+                if self._settings.disable_buffer_full_discard:
+                    return False
+                dropped = self._waiting.pop()
+                self._dropped += 1
             self._waiting.append(emission, token, self._clock.monotonic_ms())
             self._start()
             self._changed.notify_all()
@@ -126,8 +120,7 @@ class Delivery:
         """
         self.begin_close(deadline_ms)
         with self._changed:
-            while not self._finished and (left_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
-                self._clock.wait(self._changed, left_ms)
+            wait_until(self._clock, self._changed, lambda: self._finished, deadline_ms)
             self._abandoned = True
             self._state = "closed"
             self._changed.notify_all()
@@ -173,7 +166,6 @@ class Delivery:
                     if self._abandoned or outcomes is None:
                         return
                     self._in_hand = []
-                    self._changed.notify_all()
                 self._receipts(entries, outcomes)
         finally:
             self._close_sink()
@@ -196,7 +188,6 @@ class Delivery:
                     self._clock.wait(self._changed, linger_ms)
                 else:
                     self._in_hand = self._waiting.pop_batch()
-                    self._changed.notify_all()
                     return self._in_hand
             return []
 

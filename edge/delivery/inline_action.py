@@ -43,7 +43,7 @@ class InlineAction:
         self._on_done = on_done
         self._sent = self._non_finite = 0
 
-    def submit(self, emission: Emission, token: object = None, timeout_ms: int = 0) -> bool:
+    def submit(self, emission: Emission, token: object = None) -> bool:
         """Send the rows of an emission; always taken."""
         rendered = self._renderer.render([emission])
         self._sink.send(rendered.messages)

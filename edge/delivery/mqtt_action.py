@@ -58,7 +58,7 @@ class MqttAction:
         self._is_closing = self._is_closed = False
         self._sent = self._non_finite = 0
 
-    def submit(self, emission: Emission, token: object = None, timeout_ms: int = 0) -> bool:
+    def submit(self, emission: Emission, token: object = None) -> bool:
         """Queue the messages of an emission; False, and nothing changed, where
         `bufferLength` emissions wait."""
         if self._in_hand >= self._settings.buffer_length or self._is_closing:

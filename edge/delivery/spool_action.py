@@ -67,7 +67,7 @@ class SpoolAction:
         self._sent = self._refused = 0
         self._full_error = ""
 
-    def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
+    def submit(self, emission: Emission, token: Any = None) -> bool:
         """Append all rows of an emission, or (False) none because the spool is full."""
         records, rejected = self._records(emission)
         origin = None if token is None else Origin(self._key, token.first)

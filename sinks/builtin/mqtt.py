@@ -24,6 +24,7 @@ from sinks.base import (
     failure_at,
     refusal_of,
     register_sink,
+    wait_until,
 )
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import check_topic
@@ -283,11 +284,7 @@ class MqttSink:
         """Wait for `fulfilled()`, the loss of the connection, or the time limit."""
         until_ms = self._clock.monotonic_ms() + self._settings.timeout
         with self._changed:
-            while not fulfilled() and not self._lost:
-                left_ms = until_ms - self._clock.monotonic_ms()
-                if left_ms <= 0:
-                    return
-                self._clock.wait(self._changed, left_ms)
+            wait_until(self._clock, self._changed, lambda: fulfilled() or self._lost, until_ms)
 
 
 def _address(server: object) -> SplitResult:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from sinks.base import Outcome, SinkContext, SinkFactory, in_words
+from sinks.base import Outcome, SinkContext, SinkFactory, in_words, wait_until
 from sinks.cache.store import CacheStore, Stored
 from sinks.delivery import Delivery, Stats
 from sinks.settings import SinkSettings
@@ -75,20 +75,14 @@ class CachedDelivery:
 
     # --- the caller's side ----------------------------------------------------------------------------------
 
-    def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
+    def submit(self, emission: Emission, token: Any = None) -> bool:
         """Take one emission; False when the file or the disk is full, or the delivery is closed.
 
         The token is `Numbered`, or None for no receipt.
         """
-        until_ms = self._clock.monotonic_ms() + timeout_ms
         late = self._delivery.stats().state in ("retrying", "degraded")
         with self._changed:
-            while self._deadline_ms is None and self._is_full():
-                left_ms = until_ms - self._clock.monotonic_ms()
-                if left_ms <= 0:
-                    return False
-                self._clock.wait(self._changed, left_ms)
-            if self._deadline_ms is not None:
+            if self._deadline_ms is not None or self._is_full():
                 return False
             self._waiting.append((late, emission, token))
             self._start()
@@ -108,8 +102,7 @@ class CachedDelivery:
         """Close; the number of results that are neither delivered nor in the file."""
         self.begin_close(deadline_ms)
         with self._changed:
-            while not self._finished and (left_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
-                self._clock.wait(self._changed, left_ms)
+            wait_until(self._clock, self._changed, lambda: self._finished, deadline_ms)
             return len(self._waiting)
 
     def stats(self) -> Stats:
@@ -195,7 +188,6 @@ class CachedDelivery:
             del self._waiting[: len(taken)]
             self._stored = store.count
             self._done = 0 if self._done == done else self._done
-            self._changed.notify_all()
         for _, _, token in taken:
             if token is not None:
                 self._environment.on_done(token, "delivered")
@@ -220,8 +212,7 @@ class CachedDelivery:
         """Wait for `wait_ms`, or until closing."""
         until_ms = self._clock.monotonic_ms() + wait_ms
         with self._changed:
-            while self._deadline_ms is None and (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
-                self._clock.wait(self._changed, left_ms)
+            wait_until(self._clock, self._changed, lambda: self._deadline_ms is not None, until_ms)
 
     def _marked(self, item: Stored) -> Emission:
         """The result, with a column that marks it as late if the settings name one."""

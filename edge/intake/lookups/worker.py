@@ -13,6 +13,7 @@ from typing import NamedTuple
 from edge.clock import Clock
 from edge.intake.lookups.base import Lookup, LookupSettings, Refused, Rows, Unanswered
 from edge.intake.lookups.refusals import Refusals
+from sinks.base import wait_until
 from sql.plan.asks import Refusal, Request
 
 log = logging.getLogger("penstock.lookups")
@@ -134,9 +135,7 @@ class StoreWorker:
         """Wait; FALSE where the worker is to end."""
         until_ms = self._clock.monotonic_ms() + pause_ms
         with self._changed:
-            while not self._is_stopping and (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
-                self._clock.wait(self._changed, left_ms)
-            return not self._is_stopping
+            return not wait_until(self._clock, self._changed, lambda: self._is_stopping, until_ms)
 
     def _answered(self, request: Request, took_ms: int) -> None:
         health, error = self.health, self.health.error

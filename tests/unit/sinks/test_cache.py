@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class Cached:
 
     def submit(self, *numbers: int) -> None:
         for number in numbers:
-            assert self.delivery.submit(rows({"n": number}), Number(number), PATIENCE_MS)
+            wait_for(partial(self.delivery.submit, rows({"n": number}), Number(number)))
 
     def stored(self, *numbers: int) -> None:
         """Wait for the receipts of these numbers."""
