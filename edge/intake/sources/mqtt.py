@@ -27,7 +27,7 @@ from edge.clock import Clock
 from edge.config.mqtt_options import BadOptions, MqttOptions, Version
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.base import OnBad, OnBatch
-from edge.intake.sources.mqtt_attempts import Attempts, backoff_ms
+from edge.intake.sources.mqtt_attempts import Attempts
 from edge.intake.sources.mqtt_connection import Connection, Counters, Orders
 from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.publishing import Publishing
@@ -239,4 +239,4 @@ def serve_alone(source: MqttSource, orders: Orders, poller: Poller) -> None:
     poller.close()
 
 
-__all__ = ["BadOptions", "BadTopicFilter", "MqttOptions", "MqttSource", "backoff_ms"]
+__all__ = ["BadOptions", "BadTopicFilter", "MqttOptions", "MqttSource"]

@@ -17,6 +17,7 @@ from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost
 from edge.intake.sources.mqtt_connection import Connection, VersionRefused, taken_over
 from edge.journal.record import Session
+from sinks.backoff import Backoff
 from sinks.base import in_words
 
 log = logging.getLogger("penstock.mqtt")
@@ -79,34 +80,24 @@ class VersionChoice:
             self.version = "3.1.1" if self.version == "5" else "5"
 
 
-def backoff_ms(failures: int, low_ms: int, high_ms: int, jitter: float) -> int:
-    """The pause after so many failures in a row; `jitter` between 0 and 1 takes away up to half of it.
-
-    >>> [backoff_ms(n, 500, 30_000, 0.0) for n in (1, 2, 3, 20)], backoff_ms(1, 500, 30_000, 1.0)
-    ([500, 1000, 2000, 30000], 250)
-    """
-    full = min(high_ms, low_ms * 2 ** min(failures - 1, 32))
-    return int(full * (1 - jitter / 2))
-
-
 @dataclass(slots=True)
 class Pause:
     """When to try again: ever later while connections do not last."""
 
-    low_ms: int
-    high_ms: int
+    backoff: Backoff
+    rng: random.Random
     began_ms: int = 0
     until_ms: int = 0
     failures: int = 0
 
-    def after_loss(self, now_ms: int, jitter: float) -> int:
+    def after_loss(self, now_ms: int) -> int:
         """Note the end of a connection, or of the attempt at one; returns the pause before the next.
 
         A broker that accepts and hangs up at once must not be tried again at once.
         """
         lasted_ms = now_ms - self.began_ms
-        self.failures = 1 if lasted_ms > self.high_ms else self.failures + 1
-        delay_ms = backoff_ms(self.failures, self.low_ms, self.high_ms, jitter)
+        self.failures = 1 if lasted_ms > self.backoff.max_ms else self.failures + 1
+        delay_ms = self.backoff.wait_ms(self.failures, self.rng)
         self.until_ms = now_ms + delay_ms
         return delay_ms
 
@@ -136,10 +127,10 @@ class Attempts:
         self.problem = "not connected yet"
         self.epoch = 0
         self.versions = VersionChoice(options)
-        self._options, self._clock, self._rng = options, clock, rng
+        self._options, self._clock = options, clock
         self._made, self._on_end = made, on_end
         self._session_name = f"{options.server} {options.client_id}"
-        self._pause = Pause(options.reconnect_ms_min, options.reconnect_ms_max)
+        self._pause = Pause(Backoff(options.reconnect_ms_min, options.reconnect_ms_max), rng)
         self._opening: Opening | None = None
         self._granted: dict[str, int] = {}
         self._cut_off: list[int] = []
@@ -213,7 +204,7 @@ class Attempts:
         else:
             log.error("mqtt.consumer_failed", exc_info=error)
             self.problem = f"the batch could not be taken: {error!r}"
-        delay_ms = self._pause.after_loss(self._clock.monotonic_ms(), self._rng.random())
+        delay_ms = self._pause.after_loss(self._clock.monotonic_ms())
         server = self._options.server
         log.warning(
             "mqtt.disconnected", extra={"server": server, "reason": self.problem, "retry_ms": delay_ms}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from edge.clock import SystemClock
 from edge.config.mqtt_options import BadOptions, MqttOptions
 from edge.intake.router import BadTopicFilter
-from edge.intake.sources.mqtt import MqttSource, backoff_ms
+from edge.intake.sources.mqtt import MqttSource
+from edge.intake.sources.mqtt_attempts import Pause
 from edge.intake.sources.mqtt_client import make_client
+from sinks.backoff import Backoff
 
 
 @pytest.mark.parametrize(
@@ -57,14 +60,9 @@ def test_wrong_subscriptions_change_nothing() -> None:
 
 
 def test_back_off_grows_to_its_cap_and_never_above() -> None:
-    assert [backoff_ms(failures, 500, 30_000, 0.0) for failures in range(1, 9)] == [
-        500,
-        1_000,
-        2_000,
-        4_000,
-        8_000,
-        16_000,
-        30_000,
-        30_000,
-    ]
-    assert backoff_ms(10_000, 500, 30_000, 0.999) >= 15_000
+    pause = Pause(Backoff(500, 30_000), random.Random(1))
+    for full_ms in (500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000):
+        assert full_ms // 2 <= pause.after_loss(0) <= full_ms
+    pause.failures = 10_000
+    assert 15_000 <= pause.after_loss(0) <= 30_000
+    assert 250 <= pause.after_loss(30_001) <= 500  # the last connection has lasted
