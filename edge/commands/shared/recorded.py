@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 from edge.base.errors import UsageError
 from edge.commands.shared.event_files import Columns, event_of, events_of
+from rules.durations import parse_instant
 
 TIME_COLUMNS = ("at", "at_ms", "ts", "timestamp")
 
@@ -182,15 +182,14 @@ def time_column(row: dict[str, Any], timestamp: str | None, where: str) -> str:
 def instant_ms(value: object, where: str) -> int:
     """Milliseconds since the epoch of a number of them or an ISO text; text without a zone is UTC.
 
-    >>> instant_ms("1970-01-01T00:00:01Z", "x"), instant_ms(1500, "x")
-    (1000, 1500)
+    >>> instant_ms("1970-01-01T00:00:01.001Z", "x"), instant_ms(1500, "x")
+    (1001, 1500)
     """
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53:
         return int(value)
     if isinstance(value, str):
         with contextlib.suppress(ValueError, OverflowError):
-            at = datetime.fromisoformat(value)
-            return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+            return parse_instant(value)
     raise UsageError(
         f"{where}: {value!r} is no time; expected milliseconds or a text such as 2026-01-01T00:00:00Z"
     )
