@@ -21,7 +21,6 @@ from edge.base.logs import register_secret
 from edge.clock import Clock, SystemClock
 from edge.config import Config
 from edge.config.brokers import own_broker
-from edge.config.mqtt_options import revealed
 from edge.delivery.actions import ActionBuilder
 from edge.delivery.caches import action_file, sweep
 from edge.delivery.cloud_path import CloudPath
@@ -54,6 +53,7 @@ from edge.monitor.http import StatusServer
 from edge.monitor.pages import Pages
 from edge.monitor.relations import Relations
 from edge.monitor.report import Report
+from rules.secrets import reveal
 from sinks.base import in_words
 from sql import Catalog, Engine
 
@@ -207,7 +207,7 @@ class Daemon:
         from edge.intake.sources.mqtt import MqttSource
 
         if settings.options.password is not None:
-            register_secret(revealed(settings.options.password))
+            register_secret(reveal(settings.options.password))
         rng = random.Random(os.urandom(8))
         return Broker(MqttSource(settings.options, self.clock, rng, poller=self.intake.poller), settings.qos)
 

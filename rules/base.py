@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import InitErrorDetails
+from pydantic_core import ErrorDetails, InitErrorDetails
 
 
 class Model(BaseModel):
@@ -49,6 +49,18 @@ def refused(reasons: Iterable[str], others: ValidationError | None = None) -> Va
         for reason in reasons
     ]
     return ValidationError.from_exception_data("settings", lines)
+
+
+def reasons_of(error: ValidationError) -> str:
+    """The reasons of an error on one line, each behind its key."""
+    return "; ".join(
+        f"{'.'.join(map(str, item['loc']))}: {_reason(item)}" for item in error.errors(include_url=False)
+    )
+
+
+def _reason(item: ErrorDetails) -> str:
+    is_unknown = item["type"] == "extra_forbidden"
+    return "is not known" if is_unknown else item["msg"].removeprefix("Value error, ")
 
 
 def yaml_keys(model: type[BaseModel]) -> dict[str, Any]:

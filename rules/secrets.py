@@ -74,6 +74,11 @@ class Secret:
         return {"type": "string"}
 
 
+def reveal(text: object) -> str:
+    """The characters of a setting that may be a secret. Use the result at once and never log it."""
+    return text.reveal() if isinstance(text, Secret) else str(text)
+
+
 class Unresolved(ValueError):
     """A reference cannot be resolved. Its text names the reference and the remedy, never a value."""
 

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field, ValidationError
 
-from rules.base import Model
+from rules.base import Model, reasons_of
 from sinks.base import Fatal, SinkContext
 from sql.errors import did_you_mean
 
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
 Settings = TypeVar("Settings", bound="ConnectionSettings")
+Connection = TypeVar("Connection")
 
 
 SYNONYMS = {"resourceId": "connectionSelector"}
@@ -50,6 +48,12 @@ class BadConnection(ValueError):
     """A connection that is not there, or whose settings do not fit."""
 
 
+def named(name: str, connections: Mapping[str, Connection]) -> Connection | None:
+    """The connection of a name; None if there is none. eKuiper writes `kind.name`; the kind may be left out
+    here, and a connection may be called either way."""
+    return connections.get(name, connections.get(name.partition(".")[2]))
+
+
 def connected(settings: Settings, context: SinkContext) -> Settings:
     """The settings completed by the connection that they name. Raises `Fatal` if that is impossible."""
     try:
@@ -60,14 +64,11 @@ def connected(settings: Settings, context: SinkContext) -> Settings:
 
 def completed(settings: Settings, connections: Mapping[str, Mapping[str, Any]]) -> Settings:
     """The settings, with those of the connection that they name for the ones not written.
-    Raises `BadConnection`.
-
-    eKuiper writes `kind.name`; the kind may be left out here, and a connection may be called either way.
-    """
+    Raises `BadConnection`."""
     name = settings.connection
     if name is None:
         return settings
-    found = connections.get(name, connections.get(name.partition(".")[2]))
+    found = named(name, connections)
     if found is None:
         hint = did_you_mean(name, connections) or f"it has {', '.join(sorted(connections)) or 'none'}"
         raise BadConnection(f"connection '{name}' is not in the gateway's configuration: {hint}")
@@ -79,15 +80,10 @@ def completed(settings: Settings, connections: Mapping[str, Mapping[str, Any]]) 
     try:
         complete = type(settings).model_validate({**_that_it_knows(type(settings), found), **given})
     except ValidationError as failure:
-        reasons = "; ".join(_reason(item) for item in failure.errors())
-        raise BadConnection(f"connection '{name}' does not fit: {reasons}") from None
+        raise BadConnection(f"connection '{name}' does not fit: {reasons_of(failure)}") from None
     if settings.address is not None and dict(complete)[settings.address] is None:
         raise BadConnection(f"connection '{name}' has no '{settings.address}'; {settings.remedy}")
     return complete
-
-
-def _reason(item: ErrorDetails) -> str:
-    return f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
 
 
 def _that_it_knows(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import msgspec
 from pydantic import Field, field_validator
 
 from rules.base import Model
+from rules.secrets import reveal
 from sinks.base import Clock, Fatal, Retry
 from sinks.http_client import is_passing
-from sinks.settings import Text, reveal
+from sinks.settings import Text
 from sinks.template import Template, TemplateError
 
 Post = Callable[[str, dict[str, str], str], tuple[int, bytes]]

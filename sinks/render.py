@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rules.protobuf import message_of, message_type
+from rules.secrets import reveal
 from sinks.base import Message, Row
 from sinks.dynamic import Target
 from sinks.json_text import count_non_finite, json_bytes
-from sinks.settings import SinkSettings, reveal
+from sinks.settings import SinkSettings
 from sinks.template import Template
 from sql.errors import DataError
 from sql.record import Record

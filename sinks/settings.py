@@ -26,14 +26,9 @@ from pydantic import (
 from rules.base import Model, refused, yaml_keys
 from rules.durations import DurationMs, format_duration
 from rules.protobuf import message_type
-from rules.secrets import Secret, secrets_in
+from rules.secrets import Secret, reveal, secrets_in
 from rules.validation import describe
 from sinks.template import Template, TemplateError
-
-
-def reveal(text: object) -> str:
-    """The characters of a setting that may be a secret. Use the result at once and never log it."""
-    return text.reveal() if isinstance(text, Secret) else str(text)
 
 
 def fault_of(check: Callable[[str], object], text: str, key: str = "") -> Iterator[str]:

@@ -13,8 +13,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from rules.base import Model
+from rules.secrets import reveal
 from sinks.base import Fatal, in_words
-from sinks.settings import WITHOUT_EFFECT, Text, reveal
+from sinks.settings import WITHOUT_EFFECT, Text
 
 TLS_WITHOUT_EFFECT = {**WITHOUT_EFFECT, "renegotiationSupport": "no server may renegotiate"}
 """Properties without effect on a sink whose connection may be encrypted."""

@@ -14,10 +14,16 @@ from pydantic import ValidationError
 
 from edge.config.mqtt_options import BadOptions, MqttOptions, address
 from edge.config.sections import Config, MqttConfig, safe_name
+from rules.base import reasons_of
+from sinks.connections import named
 from sql.errors import did_you_mean
 from sql.record import Record, field
 
-MQTT, DEFAULT, SELECTOR = "mqtt", "default", "connectionselector"
+MQTT = "mqtt"
+DEFAULT = "default"
+"""The section of a stream without CONF_KEY."""
+SELECTOR = "connectionselector"
+"""The setting that names a connection, in lower case."""
 
 EKUIPER = ("keepalive", "rootCaPath", "certificationPath", "privateKeyPath")
 OURS = ("keepaliveS", "caFile", "certFile", "keyFile")
@@ -81,9 +87,7 @@ def brokers_of(config: Config) -> BrokerNames:
             else:
                 others[name] = _settings(config, settings, f"{config.client_id}-{safe_name(name)}")
         except ValidationError as error:
-            faults[name] = "; ".join(
-                f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()
-            )
+            faults[name] = reasons_of(error)
         except ValueError as error:
             faults[name] = str(error)
     return BrokerNames(frozenset(others), others, frozenset(same), faults)
@@ -110,7 +114,7 @@ def _values(section: Mapping[str, Any], connections: Mapping[str, Any], is_stric
     shared: dict[str, Any] = {}
     if selected is not None:
         name = str(selected)
-        found = connections.get(name, connections.get(name.partition(".")[2]))
+        found = named(name, connections)
         if found is None:
             raise ValueError(f"names connection '{name}', which the gateway does not configure")
         shared = _values(found, {}, is_strict=False)

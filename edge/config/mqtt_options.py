@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from rules.secrets import Secret
 from sql.record import Record
 
 if TYPE_CHECKING:
@@ -23,12 +24,6 @@ SETTINGS = {
 
 PORTS = {"mqtt": 1883, "tcp": 1883, "mqtts": 8883, "ssl": 8883, "tls": 8883}
 """URL schemes of a broker's address and their default ports; the last three mean TLS."""
-
-
-class Secret(Protocol):
-    """A value that is never printed; `rules` makes them from `${env:…}` and `${file:…}`."""
-
-    def reveal(self) -> str: ...
 
 
 class BadOptions(ValueError):
@@ -118,11 +113,6 @@ class MqttOptions(Record):
     def status_topic(self) -> str | None:
         """The topic of the birth and death messages."""
         return None if self.status_prefix is None else f"{self.status_prefix}/{self.client_id}/status"
-
-
-def revealed(value: str | Secret) -> str:
-    """The text itself, for the one place that sends it."""
-    return value if isinstance(value, str) else value.reveal()
 
 
 def address(server: str) -> tuple[str, int, bool]:

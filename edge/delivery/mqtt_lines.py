@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.mqtt_client import make_client
+from rules.secrets import reveal
 from sinks.connections import connected
-from sinks.settings import reveal
 
 if TYPE_CHECKING:
     from edge.base.poller import Poller

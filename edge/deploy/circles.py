@@ -15,9 +15,9 @@ from typing import NamedTuple
 from edge.deploy.stream_types import MEMORY, stream_type
 from rules.compiled import Compiled, CompiledRule
 from rules.problems import FileProblem
+from rules.secrets import reveal
 from sinks.builtin.memory import MemorySettings
 from sinks.memory_bus import may_match
-from sinks.settings import reveal
 from sql.catalog.streams import Catalog
 from sql.errors import Problem
 

@@ -13,13 +13,14 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
+from rules.secrets import reveal
 from rules.validation import describe
 from sinks.base import Clock, Message, Reject, Retry, SinkContext, in_words, register_sink
 from sinks.below import check_relative, open_append, open_folder
 from sinks.durable import append_durably
 from sinks.dynamic import Target
 from sinks.render import compress
-from sinks.settings import WITHOUT_EFFECT, SinkSettings, Text, reveal
+from sinks.settings import WITHOUT_EFFECT, SinkSettings, Text
 
 OPEN_FILES_MAX = 64
 """Files kept open by one sink; the one unused longest is closed when another is needed."""

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
+from rules.secrets import reveal
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import Target, check_topic
-from sinks.settings import SinkSettings, Text, Texts, fault_of, reveal
+from sinks.settings import SinkSettings, Text, Texts, fault_of
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 

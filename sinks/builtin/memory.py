@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
+from rules.secrets import reveal
 from sinks.base import Message, Retry, SinkContext, register_sink
 from sinks.dynamic import check_topic
 from sinks.memory_bus import Subscriber
-from sinks.settings import CACHE, WITHOUT_EFFECT, SinkSettings, Text, reveal
+from sinks.settings import CACHE, WITHOUT_EFFECT, SinkSettings, Text
 from sql.rows import deletion
 
 Row = Mapping[str, Any]

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field, field_validator
 
 from rules.durations import DurationMs, Seconds
+from rules.secrets import reveal
 from sinks.base import (
     Clock,
     Fatal,
@@ -28,7 +29,7 @@ from sinks.base import (
 )
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import check_topic
-from sinks.settings import SinkSettings, Text, fault_of, reveal
+from sinks.settings import SinkSettings, Text, fault_of
 from sinks.tcp import acknowledge_at_once, send_at_once
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 

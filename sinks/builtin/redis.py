@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from rules.durations import DurationMs, Seconds
+from rules.secrets import reveal
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, failure_at, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.base import Refused, kind_of
 from sinks.dynamic import check_topic
 from sinks.json_text import json_bytes
-from sinks.settings import SinkSettings, Text, fault_of, reveal
+from sinks.settings import SinkSettings, Text, fault_of
 
 if TYPE_CHECKING:
     from redis.client import Pipeline

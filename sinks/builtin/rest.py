@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
+from rules.secrets import reveal
 from sinks.base import (
     Clock,
     Fatal,
@@ -30,7 +31,7 @@ from sinks.dynamic import Target
 from sinks.http_client import connection_to, exchange, is_passing, reason_in, target_of
 from sinks.json_text import json_text
 from sinks.oauth import OAuth, Tokens, template_of
-from sinks.settings import SinkSettings, Text, Texts, reveal
+from sinks.settings import SinkSettings, Text, Texts
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 

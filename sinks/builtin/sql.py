@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
+from rules.secrets import reveal
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.alchemy import Alchemy
@@ -15,7 +16,7 @@ from sinks.databases.base import Change, Database, Kind, Refused, Unreachable, k
 from sinks.databases.sqlite import Sqlite, path_of
 from sinks.dynamic import Target
 from sinks.json_text import json_text
-from sinks.settings import SinkSettings, Text, reveal
+from sinks.settings import SinkSettings, Text
 
 INTEGER_MAX = 2**63 - 1
 """The largest integer of databases: 64 bits."""

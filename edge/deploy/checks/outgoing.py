@@ -13,7 +13,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
-from edge.config import mqtt_options
 from edge.deploy.stream_types import stream_type
 from edge.intake.sources.registry import BadSource, own_settings
 from rules.compiled import Compiled
@@ -21,15 +20,13 @@ from rules.model import Action
 from rules.problems import FileProblem
 from rules.read.reading import LoadedRule
 from rules.source.document import Path
+from sinks.base import PORTS
 from sinks.settings import SinkSettings, server_addresses
 from sql.catalog.stores import STORES
 from sql.catalog.streams import Stream
 from sql.errors import Problem, Span
 
 HINT = "list the host in outgoing.allow of the gateway's configuration, or use a connection that it defines"
-
-PORTS = {"http": 80, "https": 443, **mqtt_options.PORTS}
-"""The port of an address that names none, by scheme. A database's may stand elsewhere in its address."""
 
 ASKED = (*STORES, "httppull")
 """Types of streams and tables that talk to a server of their choice."""

@@ -21,9 +21,10 @@ from edge.intake.lookups.base import (
     Unanswered,
 )
 from edge.intake.sources.registry import http_address
+from rules.secrets import reveal
 from sinks.base import Fatal, failure_at
 from sinks.http_client import connection_to, exchange, is_passing
-from sinks.settings import Text, reveal
+from sinks.settings import Text
 from sinks.tls import TlsSettings
 from sql.catalog.streams import Stream
 

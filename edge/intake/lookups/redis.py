@@ -17,7 +17,8 @@ from edge.intake.lookups.base import (
     Unanswered,
 )
 from edge.intake.sources.registry import BadSource
-from sinks.settings import Text, reveal
+from rules.secrets import reveal
+from sinks.settings import Text
 from sql.catalog.streams import Stream
 
 

@@ -17,10 +17,11 @@ from edge.intake.lookups.base import (
 )
 from edge.intake.lookups.plain import plain_row
 from edge.intake.sources.registry import BadSource
+from rules.secrets import reveal
 from sinks.databases import base as databases
 from sinks.databases.alchemy import Alchemy
 from sinks.databases.sqlite import Sqlite, path_of
-from sinks.settings import Text, reveal
+from sinks.settings import Text
 from sql.catalog.streams import Stream
 
 

@@ -19,10 +19,11 @@ from edge.intake.sources.registry import (
 )
 from edge.intake.sources.worker import WorkerSource
 from rules.durations import DurationMs
+from rules.secrets import reveal
 from sinks.base import SinkFailure, failure_at
 from sinks.http_client import connection_to, exchange
 from sinks.oauth import OAuth, Tokens, template_of
-from sinks.settings import Text, reveal
+from sinks.settings import Text
 from sinks.tls import TlsSettings
 from sql.catalog.streams import Stream
 from sql.errors import DataError

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from edge.config.mqtt_options import MqttOptions, Version, address, revealed
+from edge.config.mqtt_options import MqttOptions, Version, address
 from edge.intake.sources.mqtt_presence import OFFLINE
+from rules.secrets import reveal
 
 if TYPE_CHECKING:
     import ssl
@@ -31,7 +32,7 @@ def make_client(options: MqttOptions, version: Version) -> Client:
     client.connect_timeout = options.connect_timeout_s
     if options.username is not None:
         client.username_pw_set(
-            revealed(options.username), None if options.password is None else revealed(options.password)
+            reveal(options.username), None if options.password is None else reveal(options.password)
         )
     if address(options.server)[2]:
         client.tls_set_context(tls_context(options) if options.tls is None else options.tls())

@@ -18,20 +18,16 @@ from pydantic import ValidationError
 
 from edge.clock import Clock
 from edge.config import Config
-from edge.config.brokers import BrokerNames, brokers_of
+from edge.config.brokers import DEFAULT, SELECTOR, BrokerNames, brokers_of
 from edge.intake.sources.base import Source
-from rules.base import Model, yaml_keys
+from rules.base import Model, reasons_of, yaml_keys
+from sinks.connections import named
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean
 from sql.record import Record, field
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
     from edge.intake.sources.http_push_server import PushServers
-
-DEFAULT = "default"
-"""The section of a stream without CONF_KEY."""
 
 
 class BadSource(ValueError):
@@ -43,9 +39,6 @@ class BadSource(ValueError):
 
 
 Section = Mapping[str, Any]
-
-CONNECTION = "connectionselector"
-"""The setting that names a connection, in lower case."""
 
 
 class Configured(Record):
@@ -74,10 +67,9 @@ class Configured(Record):
         return sections.get(key, {})
 
     def connection(self, name: str) -> Section:
-        """The connection of that name; eKuiper writes `kind.name`, of which the kind may be left out here.
-        Raises `BadSource`."""
+        """The connection of that name. Raises `BadSource`."""
         known = self.connections
-        found = known.get(name, known.get(name.partition(".")[2]))
+        found = named(name, known)
         if found is None:
             hint = did_you_mean(name, known) or f"it has {', '.join(sorted(known)) or 'none'}"
             raise BadSource(
@@ -170,23 +162,14 @@ def settings_of(kind: Kind, stream: Stream, configured: Configured | None = None
     section: Section = {} if configured is None else configured.section(kind.name, stream)
     known = {name.lower(): name for name in yaml_keys(kind.settings)}
     values = {known.get(name.lower(), name): value for name, value in {**section, **extra}.items()}
-    named = next((values.pop(name) for name in list(values) if name.lower() == CONNECTION), None)
+    named = next((values.pop(name) for name in list(values) if name.lower() == SELECTOR), None)
     if named is not None and configured is not None:
         shared = configured.connection(str(named))
         values = {known[n.lower()]: value for n, value in shared.items() if n.lower() in known} | values
     try:
         return kind.settings.model_validate(values)
     except ValidationError as error:
-        reasons = (f"{'.'.join(map(str, item['loc']))}: {_reason(item)}" for item in error.errors())
-        raise BadSource("EXTRA", f"settings of {kind.name}: {'; '.join(reasons)}") from None
-
-
-def _reason(item: ErrorDetails) -> str:
-    return (
-        "is not known"
-        if item["type"] == "extra_forbidden"
-        else str(item["msg"]).removeprefix("Value error, ")
-    )
+        raise BadSource("EXTRA", f"settings of {kind.name}: {reasons_of(error)}") from None
 
 
 def own_settings(stream: Stream) -> dict[str, Any]:
