@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field, field_validator
 
@@ -18,6 +18,44 @@ from sinks.settings import SinkSettings, Text, fault_of
 
 if TYPE_CHECKING:
     from redis.client import Pipeline
+
+
+class Account(Protocol):
+    """The settings of a server, and of a user there."""
+
+    addr: Any
+    username: Any
+    password: Any
+
+
+def host_and_port(addr: str) -> tuple[str, int]:
+    """The parts of an address. Raises ValueError.
+
+    >>> host_and_port("[::1]:6379")
+    ('::1', 6379)
+    """
+    host, _, port = addr.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError("the address of a Redis server is host:port")
+    return host.strip("[]"), int(port)
+
+
+def client_of(account: Account, database: int, timeout_ms: int) -> Any:
+    """A client, which repeats nothing: deliveries and lookups pause and try again themselves. Raises
+    ImportError."""
+    import redis
+
+    host, port = host_and_port(reveal(account.addr))
+    return redis.Redis(
+        host,
+        port,
+        database,
+        reveal(account.password) or None,
+        username=reveal(account.username) or None,
+        socket_timeout=timeout_ms / 1000,
+        socket_connect_timeout=timeout_ms / 1000,
+        retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),
+    )
 
 
 class _Server(SinkSettings, ConnectionSettings):
@@ -40,9 +78,8 @@ class _Server(SinkSettings, ConnectionSettings):
     @field_validator("addr")
     @classmethod
     def _is_host_and_port(cls, addr: object) -> Any:
-        host, colon, port = ("", "", "") if addr is None else reveal(addr).rpartition(":")
-        if addr is not None and not (host and colon and port.isdecimal()):
-            raise ValueError("the address of a Redis server is host:port")
+        if addr is not None:
+            host_and_port(reveal(addr))
         return addr
 
     def faults(self) -> Iterator[str]:
@@ -141,17 +178,7 @@ class RedisSink:
             raise Fatal("this needs the Redis client: install penstock[redis]") from None
         settings = connected(self._settings, self._context)
         self._url = f"redis://{reveal(settings.addr)}"
-        host, _, port = reveal(settings.addr).rpartition(":")
-        seconds = settings.timeout / 1000
-        self._client = redis.Redis(
-            host.strip("[]"),
-            int(port),
-            settings.db,
-            reveal(settings.password) or None,
-            username=reveal(settings.username) or None,
-            socket_timeout=seconds,
-            socket_connect_timeout=seconds,
-        )
+        self._client = client_of(settings, settings.db, settings.timeout)
         try:
             self._client.ping()
         except redis.AuthenticationError as failure:

@@ -18,6 +18,7 @@ from edge.intake.lookups.base import (
 )
 from edge.intake.sources.registry import BadSource
 from rules.secrets import reveal
+from sinks.builtin.redis import client_of, host_and_port
 from sinks.settings import Text
 from sql.catalog.streams import Stream
 
@@ -50,7 +51,8 @@ class RedisLookup:
         except ImportError:
             raise Refused("this needs a package: install penstock[redis]") from None
         try:
-            texts = self._read(self._connected(redis, timeout_ms), str(key[0]))
+            self._client = self._client or client_of(self._settings, self._database, timeout_ms)
+            texts = self._read(self._client, str(key[0]))
             found = [msgspec.json.decode(text) for text in texts]
         except redis.RedisError as error:
             self.close()
@@ -65,24 +67,6 @@ class RedisLookup:
         client, self._client = self._client, None
         if client is not None:
             client.close()
-
-    def _connected(self, redis: Any, timeout_ms: int) -> Any:
-        """The client, which repeats nothing: its own pauses would outlast the time that an event waits."""
-        if self._client is None:
-            settings = self._settings
-            host, _, port = reveal(settings.addr).rpartition(":")
-            seconds = timeout_ms / 1000
-            self._client = redis.Redis(
-                host,
-                int(port),
-                self._database,
-                reveal(settings.password) or None,
-                username=reveal(settings.username) or None,
-                socket_timeout=seconds,
-                socket_connect_timeout=seconds,
-                retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),
-            )
-        return self._client
 
     def _read(self, client: Any, key: str) -> list[bytes]:
         if self._settings.data_type == "list":
@@ -108,9 +92,10 @@ def _failure(error: Exception) -> Exception:
 
 
 def _make(stream: Stream, settings: RedisLookupSettings, environment: LookupEnvironment) -> RedisLookup:
-    host, _, port = reveal(settings.addr).rpartition(":")
-    if not host or not port.isdecimal():
-        raise BadSource("EXTRA", "addr is host:port of the Redis server: write it there, or in sources.redis")
+    try:
+        host_and_port(reveal(settings.addr))
+    except ValueError as error:
+        raise BadSource("EXTRA", f"{error}: write addr there, or in sources.redis") from None
     database = str(stream.options.get("DATASOURCE", "0"))
     if not database.isdecimal():
         raise BadSource("DATASOURCE", f"'{database}' is no number of a Redis database")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edge.plugins.sink_contract import Bench
 from rules.secrets import Secret
+from sinks import Retry, SinkContext, sink_kind
 from tests.integration.sinks.support import Gateway
 from tests.support.servers import Redis
 from tests.support.waiting import wait_for
@@ -109,6 +113,21 @@ def test_without_the_server_all_wait_and_a_wrong_password_is_told(gateway: Gatew
     wrong = gateway.action("redis", settings(server, key="k", password=Secret("wrong")))
     wrong.submit(rows({"n": 3}), 3)
     wait_for(lambda: "refused the connection" in str(wrong.stats()))
+
+
+def test_an_attempt_at_a_server_that_is_away_is_one(tmp_path: Path) -> None:
+    """The delivery counts the attempts and pauses between them, not the client."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    kind = sink_kind("redis")
+    sink = kind.factory(
+        kind.settings.model_validate({"addr": address, "key": "k"}),
+        SinkContext("hot", "redis", Bench(tmp_path).environment),
+    )
+    began = time.perf_counter()
+    with pytest.raises(Retry, match="connection refused"):
+        sink.open()
+    assert time.perf_counter() - began < 0.4
 
 
 def _received(listener: Any, found: list[Any]) -> bool:
