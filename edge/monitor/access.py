@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,16 +51,12 @@ def own_token(directory: Path) -> str:
     if found is not None:
         return found
     token = secrets.token_hex(16)
-    draft = directory / f"{TOKEN_FILE}.draft"
-    try:
-        draft.unlink(missing_ok=True)
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(token + "\n")
-        draft.replace(directory / TOKEN_FILE)
-    except OSError as error:
-        from sinks.base import in_words  # not for commands, which read the token only
+    from sinks.base import in_words  # not for commands, which read the token only
+    from sinks.durable import replace_file
 
+    try:
+        replace_file(directory / TOKEN_FILE, f"{token}\n", 0o600)
+    except OSError as error:
         log.warning("http.token_not_stored", extra={"error": in_words(error)})
     return token
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from edge.base.errors import UsageError
 from edge.commands.shared import rule_arguments
+from sinks.durable import replace_file
 
 YAML = (".yaml", ".yml")
 
@@ -52,7 +53,5 @@ def _laid_out(file: Path, *, write: bool) -> Literal["same", "changed", "bad"]:
         return "same"
     print(f"{file} written" if write else f"{file} would change")
     if write:
-        beside = file.with_name(f".{file.name}.new")
-        beside.write_text(after, "utf-8")
-        beside.replace(file)
+        replace_file(file.resolve(), after)
     return "changed"

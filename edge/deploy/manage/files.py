@@ -9,7 +9,6 @@ hand and is only read.
 from __future__ import annotations
 
 import json
-import os
 import re
 import threading
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from rules.compiled import Compiled
 from rules.loader import LoadedFile
 from rules.problems import FileProblem, render_all
 from rules.source.directory import MANAGED, rule_files
+from sinks.durable import replace_file
 from sql.record import Record
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -121,7 +121,7 @@ class ManagedFiles:
             if text is None:
                 path.unlink(missing_ok=True)
             else:
-                _write_atomically(path, text)
+                replace_file(path, text)
 
     def create(self, kind: str, name: str, text: str) -> None:
         """Write something new. Raises `Refusal` if it is there already."""
@@ -141,16 +141,6 @@ class ManagedFiles:
         """Remove something managed that nothing else needs."""
         self.text(kind, name)
         self.write({self.path(kind, name): None})
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    """The file has the old text or the new one, whatever happens."""
-    draft = path.with_name(f".{path.name}.new")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def rule_text(rule: Mapping[str, Any]) -> str:

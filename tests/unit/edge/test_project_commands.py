@@ -143,6 +143,17 @@ def test_fmt(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"{rules} would change\n{rules} written\n"
 
 
+def test_fmt_keeps_links_and_permissions(rules: Path) -> None:
+    rules.write_text(WRONG.replace("dev, tmp", "dev ,tmp"))
+    rules.chmod(0o640)
+    link = rules.with_name("link.yaml")
+    link.symlink_to(rules)
+    assert main(["fmt", str(link)]) == 0
+    assert (link.is_symlink(), rules.read_text()) == (True, WRONG)
+    assert rules.stat().st_mode & 0o777 == 0o640
+    assert not list(rules.parent.glob(".*.new"))
+
+
 def test_dead_letters_are_listed_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     letters = DeadLetters(tmp_path / FOLDER)
     letters.write(1_000, "not JSON: byte 3", "plant/7/temp", b"{x", streams=["m", "k"])
