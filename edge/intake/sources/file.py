@@ -23,6 +23,8 @@ import msgspec
 from pydantic import Field, model_validator
 
 from edge.base.message import Message
+from edge.intake.codecs.base import BadPayload
+from edge.intake.codecs.delimited import typed_value
 from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
 from edge.intake.sources.worker import WorkerSource
 from rules.base import Model
@@ -295,8 +297,8 @@ class FileSource(WorkerSource):
     def _typed(self, name: str, text: str) -> Any:
         """A value as its declared type; what does not fit stays text, for the stream to judge."""
         try:
-            return _CONVERTERS[self._types[name]](text) if text else None
-        except (KeyError, ValueError):
+            return typed_value(name, text, self._types)
+        except BadPayload:
             return text
 
     def _json_rows(self) -> Iterator[bytes]:
@@ -316,13 +318,6 @@ class FileSource(WorkerSource):
             for batch in file.iter_batches(BATCH_ROWS):
                 for row in batch.to_pylist():
                     yield msgspec.json.encode(row, enc_hook=str)
-
-
-_CONVERTERS: dict[str, Any] = {
-    "bigint": int,
-    "float": float,
-    "boolean": lambda text: {"true": True, "false": False}[text.lower()],
-}
 
 
 def _errors(settings: FileSourceSettings) -> tuple[type[Exception], ...]:

@@ -150,6 +150,12 @@ def test_a_file_is_followed_and_a_line_that_is_not_whole_waits(world: World) -> 
     assert [row["a"] for row in rows(world, 3)] == [1, 2, 3]
 
 
+def test_a_text_that_is_no_number_stays_a_text(world: World) -> None:
+    (world.folder / "input" / "rows.csv").write_text("v\nnan\n1.5\n", "utf-8")
+    deploy(world, stream("rows.csv", "file", "v float", fileType="csv", hasHeader=True))
+    assert [row.get("v") for row in rows(world, 2)] == ["nan", 1.5]
+
+
 def test_a_file_is_read_again_at_its_interval(world: World) -> None:
     (world.folder / "input" / "rows.json").write_text('[{"a": 1}]', "utf-8")
     deploy(world, stream("rows.json", "file", interval=10))
