@@ -37,6 +37,15 @@ def listen(on_first: Callable[[], None]) -> None:
     ).start()
 
 
+def leave_to_the_system() -> None:
+    """In a child of the process that listens: let these signals end the child, but for those that are
+    ignored."""
+    signal.set_wakeup_fd(-1)
+    for number in STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def _wait_for_two(reader: socket.socket, writer: socket.socket, on_first: Callable[[], None]) -> None:
     with writer:  # closed sockets are not written to
         _next(reader)
@@ -45,7 +54,7 @@ def _wait_for_two(reader: socket.socket, writer: socket.socket, on_first: Callab
 
 
 def _next(reader: socket.socket) -> int:
-    """The number of the next stopping signal; other signals are none of our business."""
+    """The number of the next stopping signal; others are ignored."""
     while (number := reader.recv(1)[0]) not in STOPPING:
         pass
     return number

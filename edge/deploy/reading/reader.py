@@ -24,6 +24,7 @@ from io import BufferedRWPair
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edge.base import signals
 from edge.base.forked import fork
 from edge.config import Config
 from edge.deploy.reading.beside import load_beside
@@ -158,9 +159,7 @@ class _Child:
 def _serve(reader: RuleReader, channel: socket.socket) -> None:
     """The work of the child."""
     gc.freeze()  # a look at what it has inherited would copy those pages
-    signal.set_wakeup_fd(-1)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
+    signals.leave_to_the_system()
     logging.disable(logging.CRITICAL)
     try:
         _answer(reader, channel.makefile("rwb"))
