@@ -6,5 +6,6 @@ http_server               a server, and the log of its defects
 forked                    child processes with the state of the gateway
 logs, errors              log lines; errors that a command prints without a traceback
 environment, signals, keys   settings, signals and keys from outside
+instants                  instants as text
 memory, version, loaded_code   facts about this process
 """

@@ -1,5 +1,5 @@
-"""The settings that environment variables give: `PENSTOCK__SECTION__KEY`, where neither case nor single
-underscores count."""
+"""The settings that environment variables give: `PENSTOCK__SECTION__KEY`, in any case, with or without single
+underscores within a word."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Given(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The words in the spelling in which all are compared."""
+        """The words as `spelled` compares them."""
         return tuple(spelled(word) for word in self.words)
 
 
 def spelled(word: str) -> str:
-    """A word without what does not count.
+    """A word in lower case and without underscores: `ANSWER_TIMEOUT_MS` is the key `answerTimeoutMs`.
 
     >>> spelled("ANSWER_TIMEOUT_MS")
     'answertimeoutms'

@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edge.base.errors import UsageError
+from edge.base.instants import to_the_second
 from edge.commands.shared import gateway_arguments
 from edge.commands.shared.argument_types import count
 
@@ -86,14 +86,14 @@ def _ls(data: Path, letters: list[Letter]) -> int:
             if last.rule
             else f"topic {last.topic or '?'}"
         )
-        print(f"{len(found):6}  last {_time(last.at_ms)}  {where}: {last.reason}")
+        print(f"{len(found):6}  last {to_the_second(last.at_ms)}  {where}: {last.reason}")
     print(f"{len(letters)} dead letter{'' if len(letters) == 1 else 's'} in {data}")
     return 0
 
 
 def _show(letters: list[Letter]) -> int:
     for letter in letters:
-        print(f"{letter.id}  {_time(letter.at_ms)}  {letter.reason}")
+        print(f"{letter.id}  {to_the_second(letter.at_ms)}  {letter.reason}")
         topic = {"topic": letter.topic} if letter.topic else {}
         known = {"at_ms", "reason", "topic"}
         told = {name: value for name, value in letter.fields.items() if name not in known and value}
@@ -144,10 +144,6 @@ def _broker(arguments: argparse.Namespace, connection: str) -> Any:
     if settings is None:
         raise UsageError("no broker: give --config with the gateway's configuration, or --broker")
     return settings.options
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _text(payload: bytes) -> str:

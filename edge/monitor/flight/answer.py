@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import structs
 
+from edge.base.instants import to_the_second
 from edge.monitor.flight.causes import counted, findings, near_miss
 from edge.monitor.flight.facts import Facts
 from edge.monitor.flight.observe import Seen
@@ -101,10 +101,10 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     """The answer as a person reads it."""
     over = length(max(0, told["until_ms"] - told["from_ms"]) // 1000 * 1000)
     fired = told["fired"]
-    last = "never, as far as is known" if fired["last_ms"] is None else moment(fired["last_ms"])
+    last = "never, as far as is known" if fired["last_ms"] is None else to_the_second(fired["last_ms"])
     yield f"rule {told['rule']}, the last {over}: {counted(fired['rows'], 'row')}; last fired: {last}"
     if told["began_ms"] is not None:
-        yield f"  it was deployed at {moment(told['began_ms'])}"
+        yield f"  it was deployed at {to_the_second(told['began_ms'])}"
     yield ""
     for number, item in enumerate(told["findings"]):
         yield f"{'because' if number == 0 and item['code'] != 'fired' else '       '} {item['text']}"
@@ -116,7 +116,7 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     yield from _misses(told["conditions"])
     if told["cold_ms"] is not None:
         yield (
-            f"conditions are shown from {moment(told['cold_ms'])} on: "
+            f"conditions are shown from {to_the_second(told['cold_ms'])} on: "
             "the windows before could not be looked into"
         )
 
@@ -134,9 +134,9 @@ def _waits(waits: list[dict[str, Any]]) -> Iterator[str]:
         yield ""
         yield "searches that wait"
     for wait in waits:
-        over = "" if wait["due_ms"] is None else f", until {moment(wait['due_ms'])}"
+        over = "" if wait["due_ms"] is None else f", until {to_the_second(wait['due_ms'])}"
         tags = "; ".join(f"{name}: {text}" for name, text in wait["tags"].items())
-        oldest = f"since {moment(wait['begun_ms'])}{over}{f' ({tags})' if tags else ''}"
+        oldest = f"since {to_the_second(wait['begun_ms'])}{over}{f' ({tags})' if tags else ''}"
         yield f"  {wait['count']} for {wait['what']}, {'' if wait['count'] == 1 else 'the oldest '}{oldest}"
 
 
@@ -146,13 +146,4 @@ def _misses(conditions: list[dict[str, Any]]) -> Iterator[str]:
         yield ""
         yield "nearest misses"
     for item in shown:
-        yield f"  {item['text']}: {item['nearest']['text']} at {moment(item['nearest']['at_ms'])}"
-
-
-def moment(at_ms: int) -> str:
-    """An instant as text.
-
-    >>> moment(1_767_225_600_000)
-    '2026-01-01 00:00:00Z'
-    """
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        yield f"  {item['text']}: {item['nearest']['text']} at {to_the_second(item['nearest']['at_ms'])}"
