@@ -47,7 +47,7 @@ CODES = {
     "R204": "a window that never fills",
     "R205": "a condition that is always true",
     "R206": "a condition that is never true",
-    "R207": "a rule that holds more and more",
+    "R207": "a rule whose state nothing bounds",
     "R208": "an aggregate that counts from the start of the rule and never resets",
     "R209": "a comparison with NULL, which is never true",
     "R210": "partitions of keys that never end",

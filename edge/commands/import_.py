@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     there = sorted(name for name in files if (arguments.output / name).exists())
     if there and not arguments.force:
         raise UsageError(
-            f"{arguments.output} has {', '.join(there)} already; choose another --out, or --force"
+            f"{arguments.output} has {', '.join(there)} already; choose another --output, or --force"
         )
     arguments.output.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():

@@ -291,7 +291,7 @@ class JournalConfig(Section):
     """The bytes written a day by journal and snapshots together, for the wear of the flash. If a day would
     come to more, at the rate of the last hour, log and `/status` report it. Nothing is held back."""
     compression: Literal["auto", "none", "zlib", "zstd"] = "auto"
-    """Compression of records from 400 bytes on. auto: zstd if it is installed (extra `zstd`), else zlib."""
+    """Compression of records from 200 bytes on. auto: zstd if it is installed (extra `zstd`), else zlib."""
 
 
 class CloudConfig(Section):
