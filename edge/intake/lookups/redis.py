@@ -94,8 +94,9 @@ def _failure(error: Exception) -> Exception:
 def _make(stream: Stream, settings: RedisLookupSettings, environment: LookupEnvironment) -> RedisLookup:
     try:
         host_and_port(reveal(settings.addr))
-    except ValueError as error:
-        raise BadSource("EXTRA", f"{error}: write addr there, or in sources.redis") from None
+    except ValueError:
+        where = "write it there, or in sources.redis"
+        raise BadSource("EXTRA", f"addr is host:port of the Redis server: {where}") from None
     database = str(stream.options.get("DATASOURCE", "0"))
     if not database.isdecimal():
         raise BadSource("DATASOURCE", f"'{database}' is no number of a Redis database")
