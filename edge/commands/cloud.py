@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from edge.base.errors import MissingError, UsageError
+from edge.base.errors import MissingError
 from edge.commands.shared import reconciling, spool_arguments
 from edge.commands.shared.argument_types import count, days, duration
 from edge.commands.shared.spark_arguments import add_master, add_rules, chosen_rules
@@ -35,11 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
     spool_arguments.add_spool(upload)
-    spool_arguments.add_gateway(upload)
-    upload.add_argument("target", metavar="TARGET", help="directory or object store URL")
-    upload.add_argument(
-        "--sign-key", type=Path, metavar="FILE", help="file with the key that signs manifests (cloud.signKey)"
-    )
+    spool_arguments.add_upload(upload)
 
 
 def _add_upkeep(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -277,19 +273,10 @@ def maintain(arguments: argparse.Namespace) -> str:
 
 def upload_once(arguments: argparse.Namespace) -> int:
     """Upload all waiting rows, including those set aside."""
-    from cloud_sync import tools
-    from cloud_sync.errors import BadTarget, SpoolError, TargetError
-    from cloud_sync.targets import open_target
-    from edge.clock import SystemClock
+    from cloud_sync.errors import SpoolError, TargetError
 
-    path: Path = spool_arguments.spool_path(arguments)
     try:
-        key = arguments.sign_key.read_text(encoding="utf-8").strip() if arguments.sign_key else ""
-        target = open_target(arguments.target)
-        gateway, layout = spool_arguments.gateway_id(arguments), spool_arguments.layout(arguments)
-        rows = tools.replay(path, gateway, target, SystemClock().now_ms(), key, layout)
-    except (BadTarget, OSError) as error:
-        raise UsageError(str(error)) from None
+        rows = spool_arguments.upload(spool_arguments.spool_path(arguments), arguments)
     except (SpoolError, TargetError) as error:
         print(f"penstock cloud upload-once: {error}", file=sys.stderr)
         return 1

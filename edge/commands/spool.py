@@ -9,7 +9,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from edge.base.errors import UsageError
 from edge.commands.shared import spool_arguments
 
 
@@ -30,19 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--set-aside", action="store_true", help="rows that were set aside, instead of waiting ones"
             )
         if name == "replay":
-            spool_arguments.add_gateway(verb)
-            verb.add_argument("target", metavar="TARGET", help="directory or object store URL")
+            spool_arguments.add_upload(verb)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from cloud_sync.errors import BadTarget, SpoolError, TargetError
+    from cloud_sync.errors import SpoolError, TargetError
 
     path = spool_arguments.spool_path(arguments)
     verbs = {"ls": _ls, "verify": _verify, "export": _export, "repair": _repair, "replay": _replay}
     try:
         return verbs[arguments.verb](path, arguments)
-    except BadTarget as error:
-        raise UsageError(str(error)) from None
     except (SpoolError, TargetError) as error:
         print(f"penstock spool {arguments.verb}: {error}", file=sys.stderr)
         return 1
@@ -99,12 +95,5 @@ def _repair(path: Path, arguments: argparse.Namespace) -> int:
 
 
 def _replay(path: Path, arguments: argparse.Namespace) -> int:
-    from cloud_sync import tools
-    from cloud_sync.targets import open_target
-    from edge.clock import SystemClock
-
-    target = open_target(arguments.target)
-    gateway, layout = spool_arguments.gateway_id(arguments), spool_arguments.layout(arguments)
-    rows = tools.replay(path, gateway, target, SystemClock().now_ms(), layout=layout)
-    print(f"{rows} rows uploaded")
+    print(f"{spool_arguments.upload(path, arguments)} rows uploaded")
     return 0

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,43 @@ def test_spool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cloud", "upload-once", *data, "--gateway-id", "gw", str(bucket)]) == 0
     assert capsys.readouterr().out == "1 rows uploaded\n"
     assert list(bucket.rglob("*.jsonl.gz"))
+
+
+@pytest.mark.parametrize("verb", [["cloud", "upload-once"], ["spool", "replay"]])
+@pytest.mark.parametrize("by", ["configuration", "file", "nothing"])
+def test_uploads_by_hand_are_signed_as_the_gateway_s(tmp_path: Path, verb: list[str], by: str) -> None:
+    """Unsigned ones would stay in quarantine: nothing uploads their manifests again."""
+    from cloud_sync.records import Record
+    from cloud_sync.signing import is_signed
+    from cloud_sync.spool import Spool
+
+    key = "sixteen or more characters"
+    with closing(Spool(tmp_path / "spool.db", "gw")) as spool:
+        spool.append([Record("hot", "2026-11-21", b'{"window":1}')], 0)
+        spool.commit(0)
+    config, file, bucket = tmp_path / "penstock.yaml", tmp_path / "key", tmp_path / "bucket"
+    signs = f"  signKey: {key}\n" if by == "configuration" else ""
+    config.write_text(f"gateway: {{id: gw}}\ndata: {{dir: {tmp_path}}}\ncloud:\n  rowsMax: 5\n{signs}")
+    file.write_text(f"{key}\n")
+    options = ["--sign-key", str(file)] if by == "file" else []
+    assert main([*verb, "--config", str(config), *options, str(bucket)]) == 0
+    (manifest,) = (bucket / "v2-arrivals").rglob("*.json")
+    assert is_signed(json.loads(manifest.read_bytes()), key) is (by != "nothing")
+
+
+def test_a_key_that_could_be_guessed_signs_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cloud_sync.spool import Spool
+
+    Spool(tmp_path / "spool.db", "gw").close()
+    data, bucket = ["--data", str(tmp_path), "--gateway-id", "gw"], str(tmp_path / "bucket")
+    for content, reason in (("short\n", "has less than 16 characters"), (None, "no such file or directory")):
+        file = tmp_path / f"key {content is None}"
+        if content is not None:
+            file.write_text(content)
+        assert main(["cloud", "upload-once", *data, "--sign-key", str(file), bucket]) == 2
+        assert reason in capsys.readouterr().err
 
 
 def test_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
