@@ -38,6 +38,8 @@ class ObjectStoreTarget:
             self._store: Any = obstore.store.from_url(url)
         except (ValueError, obstore.exceptions.BaseError) as error:
             raise BadTarget(f"target {url!r} cannot be used: {_in_words(error)}") from error
+        if isinstance(self._store, obstore.store.HTTPStore):
+            raise BadTarget(f"target {url!r} is a server of plain HTTP, which cannot create a file if absent")
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """A conditional PUT: the store itself refuses a taken name, so two writers cannot both win."""

@@ -60,6 +60,13 @@ def test_an_unusable_url_is_told_at_once(url: str) -> None:
         open_target(url)
 
 
+def test_a_server_that_cannot_create_if_absent_is_refused() -> None:
+    pytest.importorskip("obstore")
+    with pytest.raises(BadTarget, match=r"'https://host/bucket' is a server of plain HTTP"):
+        open_target("https://host/bucket")
+    open_target("https://account.blob.core.windows.net/bucket")
+
+
 def test_a_directory_that_cannot_be_written_is_a_target_error(tmp_path: Path) -> None:
     (tmp_path / "bucket").write_text("a file is in the way", encoding="utf-8")
     with pytest.raises(TargetError, match="cannot store"):
