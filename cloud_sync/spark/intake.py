@@ -194,7 +194,8 @@ def _rows(file: dict[str, Any], keys: Keys | None) -> Iterator[dict[str, Any]]:
         for what, most in (("length", MANIFEST_BYTES_MAX), ("data_length", FILE_BYTES_MAX)):
             if file[what] is not None and file[what] > most:
                 raise Bad(f"a file of {file[what]} bytes is beyond the bound of {most}")
-        manifest, records = read_file(path, file["announcement"], file["content"], keys, file["declaration"])
+        content = b"" if file["data_length"] == 0 else file["content"]  # Spark reads no empty files
+        manifest, records = read_file(path, file["announcement"], content, keys, file["declaration"])
     except Bad as bad:
         yield {"manifest": path, "reason": str(bad)}
         return

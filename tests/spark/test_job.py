@@ -327,6 +327,13 @@ def test_a_dry_run_checks_everything_and_writes_nothing(
     assert wet == f"{dry}; see why with: penstock cloud report {out}"
 
 
+def test_an_empty_file_is_not_a_missing_one(spark: Any, bucket: Path, out: Path) -> None:
+    (name,) = upload(bucket, "gw1", rows(random.Random(1), 3))
+    (bucket / name).write_bytes(b"")
+    assert run(bucket, out)[0] == job.QUARANTINED
+    assert quarantine(spark, out)[name].startswith("the file has 0 bytes, the manifest says ")
+
+
 def test_a_missing_bucket_is_one_sentence(
     bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
