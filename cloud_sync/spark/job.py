@@ -130,7 +130,8 @@ def main(bucket: str, out: str, options: Options) -> int:
 
 
 def _left_out(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
-    """What does not count, with the command that gives the reasons."""
+    """One sentence with the numbers of files and records that do not count, and the command that lists the
+    reasons; none if all count."""
     if not (metrics.quarantined or metrics.held):
         return
     counted = f"files that do not count: {metrics.quarantined}, records: {metrics.held}"
