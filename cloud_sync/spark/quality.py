@@ -56,7 +56,12 @@ def _copy(rule_id: str, schema: str) -> str:
 
 def schemas_of(tables: Tables, version: Version, rule_id: str) -> list[Schema]:
     """The schemas of a rule, in the order in which they appeared."""
-    contents = (tables.storage.read(_copy(rule_id, schema)) for schema in version.schemas.get(rule_id, ()))
+    return _read(tables, rule_id, version.schemas.get(rule_id, ()))
+
+
+def _read(tables: Tables, rule_id: str, schemas: Sequence[str]) -> list[Schema]:
+    """Those of some schemas of a rule whose copies are there."""
+    contents = (tables.storage.read(_copy(rule_id, schema)) for schema in schemas)
     return [read_schema(content) for content in contents if content is not None]
 
 
@@ -93,19 +98,22 @@ def failures(found: DataFrame) -> list[str]:
     ]
 
 
+def freshness_limits(tables: Tables, version: Version) -> list[tuple[str, int, str]]:
+    """Rule id, milliseconds and outcome of each check of freshness. Only the newest schemas are read."""
+    return [
+        (rule_id, check.freshness_ms, check.then)
+        for rule_id, schemas in version.schemas.items()
+        for schema in _read(tables, rule_id, schemas[-1:])
+        for check in schema.expect
+        if check.freshness_ms is not None
+    ]
+
+
 def freshness(spark: SparkSession, tables: Tables, now_ms: int) -> DataFrame:
     """Gateways whose newest window of a rule is older than the rule's newest schema allows: gateway, rule,
     `behind_ms`, `outcome`."""
     version = tables.current()
-    limits = []
-    for rule_id in version.schemas:
-        newest = schemas_of(tables, version, rule_id)[-1:]
-        limits += [
-            (rule_id, check.freshness_ms, check.then)
-            for schema in newest
-            for check in schema.expect
-            if check.freshness_ms is not None
-        ]
+    limits = freshness_limits(tables, version)
     if not limits:
         return nothing(spark, "gateway STRING, rule STRING, behind_ms BIGINT, outcome STRING")
     bounds = local(spark, limits, "rule_id STRING, freshness_ms BIGINT, outcome STRING")
