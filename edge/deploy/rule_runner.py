@@ -53,24 +53,8 @@ class RuleRunner:
         if known and not anew:
             state = engine.snapshot(rule.id)
         shape = shape_of(rule.plan, self.structs)
-        began, differs = "new", list[str]()
         try:
-            self._start(rule, state, shape)
-            if state is not None:
-                same = rule.plan.fingerprint == (
-                    known.rule.plan.fingerprint if known else state.get("fingerprint")
-                )
-                began = ("kept" if known else "restored") if same else "reset"
-                if not same:
-                    differs = (
-                        differences(known.rule.plan.state_parts, rule.plan.state_parts)
-                        if known
-                        else [SINCE_SNAPSHOT]
-                    )
-        except CorruptState as error:
-            log.error("rule.state_unusable", extra={"rule": rule.id, "error": str(error)})
-            self._start(rule, None, shape)
-            began, differs = "reset", [f"the saved state cannot be read: {error}"]
+            began, differs = self._begin(rule, known, state, shape)
         except Exception as error:
             log.error(
                 "rule.failed",
@@ -84,6 +68,25 @@ class RuleRunner:
         self.running[rule.id] = Running(rule, began, shape, tuple(differs))
         why = {"differs": ", ".join(differs)} if differs else {}
         log.info("rule.deployed", extra={"rule": rule.id, "file": rule.path, "state": began, **why})
+
+    def _begin(
+        self, rule: CompiledRule, known: Running | None, state: Saved, shape: Shape
+    ) -> tuple[str, list[str]]:
+        """Start the query; the origin of its state (`Running.state`), and why that is not the one given."""
+        try:
+            self._start(rule, state, shape)
+        except CorruptState as error:
+            log.error("rule.state_unusable", extra={"rule": rule.id, "error": str(error)})
+            self._start(rule, None, shape)
+            return "reset", [f"the saved state cannot be read: {error}"]
+        if state is None:
+            return "new", []
+        if known is None:
+            is_same = rule.plan.fingerprint == state.get("fingerprint")
+            return ("restored", []) if is_same else ("reset", [SINCE_SNAPSHOT])
+        if rule.plan.fingerprint == known.rule.plan.fingerprint:
+            return "kept", []
+        return "reset", differences(known.rule.plan.state_parts, rule.plan.state_parts)
 
     def _start(self, rule: CompiledRule, state: dict[str, Any] | None, shape: Shape) -> None:
         make_row = row_maker(rule.plan, shape)
