@@ -52,43 +52,27 @@ def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | Non
     try:
         content = _content(path, limits.file_bytes_max + 1)
     except OSError as error:
-        return None, [
-            FileProblem(name, 0, 0, "R002", f"cannot be read: {error.strerror or type(error).__name__}")
-        ]
+        reason = f"cannot be read: {error.strerror or type(error).__name__}"
+        return None, [FileProblem(name, 0, 0, "R002", reason)]
     if not content and path.is_fifo():
-        return None, [
-            FileProblem(name, 0, 0, "R002", "is a pipe that nobody writes to", "give a regular file")
-        ]
+        reason = "is a pipe that nobody writes to"
+        return None, [FileProblem(name, 0, 0, "R002", reason, "give a regular file")]
     if len(content) > limits.file_bytes_max:
-        return None, [
-            FileProblem(
-                name,
-                0,
-                0,
-                "R003",
-                f"the file is larger than {limits.file_bytes_max} bytes",
-                "split it into several rule files",
-            )
-        ]
+        reason = f"the file is larger than {limits.file_bytes_max} bytes"
+        return None, [FileProblem(name, 0, 0, "R003", reason, "split it into several rule files")]
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        column = (
-            len(content[content.rfind(b"\n", 0, error.start) + 1 : error.start].decode("utf-8", "replace"))
-            + 1
-        )
-        return None, [
-            FileProblem(
-                name,
-                line,
-                column,
-                "R002",
-                f"byte 0x{content[error.start]:02x} is not UTF-8",
-                "save the file as UTF-8",
-            )
-        ]
+        return None, [_not_utf_8(name, content, error.start)]
     return read_text(text, name, limits, kind=kind_of(path.name))
+
+
+def _not_utf_8(name: str, content: bytes, at: int) -> FileProblem:
+    """The problem of the byte at an offset."""
+    line = content.count(b"\n", 0, at) + 1
+    before = content[content.rfind(b"\n", 0, at) + 1 : at].decode("utf-8", "replace")
+    reason = f"byte 0x{content[at]:02x} is not UTF-8"
+    return FileProblem(name, line, len(before) + 1, "R002", reason, "save the file as UTF-8")
 
 
 def _content(path: FilePath, bytes_max: int) -> bytes:
