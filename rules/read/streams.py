@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rules import streams
@@ -165,33 +165,38 @@ _OF_TABLES = dict.fromkeys(
 
 
 def _note(stream: LoadedStream) -> None:
-    notes = _NOTES if stream.statement.kind == "table" else {**_NOTES, **_OF_TABLES}
-    given = {option.key.upper(): str(option.value).lower() for option in stream.statement.options}
-    if given.get("KIND") == "lookup":
-        notes = {key: note for key, note in notes.items() if key != "KEY"}
-        if given.get("TYPE") in STORES:
-            notes["KEY"] = (None, "a store is asked by the columns that ON compares")
-    kind = next(
-        (str(option.value).lower() for option in stream.statement.options if option.key == "TYPE"), "mqtt"
-    )
-    if any(
-        option.key == "FORMAT" and str(option.value).lower() == "protobuf"
-        for option in stream.statement.options
-    ):
-        notes = {key: note for key, note in notes.items() if key != "SCHEMAID"}
-    notes = {key: note for key, note in notes.items() if key not in _OF_SOURCES.get(kind, _ALL_SETTINGS)}
+    """Note the options that have no effect on this stream, and the defaults of its columns."""
+    given = _given(stream)
+    notes = {**_NOTES, **({} if stream.statement.kind == "table" else _OF_TABLES)}
+    if given.get("TYPE") in STORES and given.get("KIND") == "lookup":
+        notes["KEY"] = (None, "a store is asked by the columns that ON compares")
+    idle = notes.keys() - _with_effect(given)
     for option in stream.statement.options:
-        worth, reason = notes.get(option.key, ("", ""))
-        if worth is None or str(option.value).lower() == worth:
+        worth, reason = notes[option.key] if option.key in idle else ("", "")
+        if worth is None or given[option.key] == worth:
             note = Problem("R201", f"'{option.key}' has no effect: {reason}", option.span, severity="warning")
             stream.reading.report.found.append(stream.problem(note))
     _note_defaults(stream)
 
 
+def _given(stream: LoadedStream) -> dict[str, str]:
+    """The options of a stream, their values in lower case."""
+    return {option.key: str(option.value).lower() for option in stream.statement.options}
+
+
+def _with_effect(given: Mapping[str, str]) -> Iterator[str]:
+    """The options among those of `_NOTES` that have an effect beside the others."""
+    kind = given.get("TYPE", "mqtt")
+    yield from _OF_SOURCES.get(kind, _ALL_SETTINGS)
+    if given.get("KIND") == "lookup" and kind not in STORES:
+        yield "KEY"
+    if given.get("FORMAT") == "protobuf":
+        yield "SCHEMAID"
+
+
 def _note_defaults(stream: LoadedStream) -> None:
     """Note defaults of columns whose messages are not checked: `Stream.defaults` serve the check alone."""
-    options = {option.key.upper(): str(option.value).lower() for option in stream.statement.options}
-    if options.get("STRICT_VALIDATION") in VALIDATION:
+    if _given(stream).get("STRICT_VALIDATION") in VALIDATION:
         return
     for column in stream.statement.columns or ():
         if column.default is not None:
