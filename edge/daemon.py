@@ -211,6 +211,34 @@ class Daemon:
         rng = random.Random(os.urandom(8))
         return Broker(MqttSource(settings.options, self.clock, rng, poller=self.intake.poller), settings.qos)
 
+    def _manager(self) -> Manager:
+        from sinks import Environment, MemoryBus
+
+        config, bus = self.config, MemoryBus()
+        output = config.data.dir / "output"
+        output.mkdir(mode=0o700, exist_ok=True)
+        environment = Environment(
+            self.clock,
+            random.Random(os.urandom(8)),
+            output,
+            self.dead_letters,
+            bus,
+            self.outbox.on_done,
+            connections=config.sink_connections,
+            cache_dir=config.data.dir / "cache",
+        )
+        lines, spools = Lines(self.intake.poller, self.clock, environment.random), self.cloud.spools
+        return Manager(
+            self.gateway,
+            ActionBuilder(environment, spools, self.clock, self.dead_letters, self.outbox, lines),
+            bus,
+            self.brokers,
+            payload_bytes_max=config.limits.payload_bytes_max,
+            grace_ms=config.gateway.removed_grace_ms,
+            sources=self._stream_sources(),
+            configured=self.configured,
+        )
+
     def _stream_sources(self) -> StreamSources:
         config, directory = self.config, self.config.data.dir
         bytes_max = config.limits.payload_bytes_max
@@ -225,37 +253,11 @@ class Daemon:
         return StreamSources(environment, stores)
 
     def _restore(self) -> None:
-        from sinks import Environment, MemoryBus
-
-        bus = MemoryBus()
-        output = self.config.data.dir / "output"
-        output.mkdir(mode=0o700, exist_ok=True)
-        environment = Environment(
-            self.clock,
-            random.Random(os.urandom(8)),
-            output,
-            self.dead_letters,
-            bus,
-            self.outbox.on_done,
-            connections=self.config.sink_connections,
-            cache_dir=self.config.data.dir / "cache",
-        )
-        spools = self.cloud.spools
-        lines = Lines(self.intake.poller, self.clock, environment.random)
-        builder = ActionBuilder(environment, spools, self.clock, self.dead_letters, self.outbox, lines)
-        self.manager = Manager(
-            self.gateway,
-            builder,
-            bus,
-            self.brokers,
-            payload_bytes_max=self.config.limits.payload_bytes_max,
-            grace_ms=self.config.gateway.removed_grace_ms,
-            sources=self._stream_sources(),
-            configured=self.configured,
-        )
+        """Recover the state of the run before, and deploy the rules as they are now."""
+        self.manager = self._manager()
         self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
         self._serve()
-        effects = Effects(spools, self.clock, self.dead_letters, self.recovery.state)
+        effects = Effects(self.cloud.spools, self.clock, self.dead_letters, self.recovery.state)
         self.commits = open_journal(
             self.recovery, self.config.data.dir, self.clock, self.config.journal, effects, spool=self.spool
         )
