@@ -119,7 +119,7 @@ def intake(broker: Mosquitto, count: int, qos: int, version: str = "3.1.1") -> C
     source.start(on_batch)
     try:
         wait_for(lambda: source.ready, "subscription")
-        assert source.intake == "buffered"
+        assert source.reader == "buffered"
         return timer.measure(broker.port, count, qos)
     finally:
         source.stop(2_000)

@@ -148,6 +148,6 @@ def shares(settings: MqttSettings) -> bool:
 
 @cache
 def _paho_fits() -> bool:
-    from edge.intake.sources.intake import fits
+    from edge.intake.sources.mqtt_readers import fits
 
     return fits(make_client(MqttOptions("tcp://localhost", "probe"), "3.1.1"))

@@ -108,13 +108,13 @@ def start_source(request: pytest.FixtureRequest) -> Iterator[StartSource]:
         url: str,
         filters: dict[str, int],
         consumer: Consumer | None = None,
-        intake: Literal["auto", "buffered", "stock"] = "auto",
+        reader: Literal["auto", "buffered", "stock"] = "auto",
         ready: bool = True,
         **options: Any,
     ) -> tuple[MqttSource, Consumer]:
         settings = {"client_id": "gateway", "reconnect_ms_min": 20, "reconnect_ms_max": 200} | options
         mqtt = MqttOptions(url, **settings)  # type: ignore[arg-type]
-        source = MqttSource(mqtt, SystemClock(), intake=intake)
+        source = MqttSource(mqtt, SystemClock(), reader=reader)
         taker = consumer or Consumer()
         taker.source = source
         source.set_subscriptions(filters)

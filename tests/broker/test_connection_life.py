@@ -62,12 +62,12 @@ def test_a_broker_killed_with_persistence_keeps_the_session(
         assert consumer.payloads == [b"%d" % number for number in range(50)]
 
 
-@pytest.mark.parametrize("intake", ["buffered", "stock"])
+@pytest.mark.parametrize("reader", ["buffered", "stock"])
 def test_a_broker_that_hangs_is_found_by_pings(
-    tmp_path: Path, start_source: StartSource, intake: str
+    tmp_path: Path, start_source: StartSource, reader: str
 ) -> None:
     with mosquitto(tmp_path / "m") as broker:
-        source, consumer = start_source(broker.url, {"t": 1}, intake=intake, keepalive_s=1)
+        source, consumer = start_source(broker.url, {"t": 1}, reader=reader, keepalive_s=1)
         broker.signal(signal.SIGSTOP)
         wait_for(lambda: not source.connected, "the loss, found by pings")
         broker.signal(signal.SIGCONT)
@@ -78,14 +78,14 @@ def test_a_broker_that_hangs_is_found_by_pings(
         publisher.close()
 
 
-@pytest.mark.parametrize("intake", ["buffered", "stock"])
-def test_tls_with_a_client_certificate(tmp_path: Path, start_source: StartSource, intake: str) -> None:
+@pytest.mark.parametrize("reader", ["buffered", "stock"])
+def test_tls_with_a_client_certificate(tmp_path: Path, start_source: StartSource, reader: str) -> None:
     made = make_certificates(tmp_path / "certificates")
     with mosquitto(tmp_path / "m", lines=made.lines(client_required=True)) as broker:
         source, consumer = start_source(
             f"mqtts://127.0.0.1:{broker.port}",
             {"t": 1},
-            intake=intake,
+            reader=reader,
             ca_file=made.authority,
             cert_file=made.client,
             key_file=made.client_key,
@@ -218,11 +218,11 @@ def test_stop_ends_in_time_while_the_broker_is_away(start_source: StartSource) -
     assert source.problem == "stopped"
 
 
-@pytest.mark.parametrize("intake", ["buffered", "stock"])
+@pytest.mark.parametrize("reader", ["buffered", "stock"])
 def test_qos_2_where_loss_is_allowed(
-    broker: Mosquitto, publish: Publisher, start_source: StartSource, intake: str
+    broker: Mosquitto, publish: Publisher, start_source: StartSource, reader: str
 ) -> None:
-    _, consumer = start_source(broker.url, {"t": 2}, intake=intake, no_loss=False)
+    _, consumer = start_source(broker.url, {"t": 2}, reader=reader, no_loss=False)
     for number in range(50):
         publish.publish("t", b"%d" % number, qos=2)
     consumer.wait(50)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edge.intake.sources import intake as intake_module
+from edge.intake.sources import mqtt_readers
 from tests.broker.conftest import StartSource
 from tests.support.waiting import PATIENCE_S, wait_for
 
@@ -84,13 +84,13 @@ def scripted() -> Iterator[list[ScriptedBroker]]:
         broker.close()
 
 
-def options(intake: str) -> dict[str, object]:
-    return {"intake": intake, "version": "3.1.1", "packet_bytes_max": 1_000, "status_prefix": None}
+def options(reader: str) -> dict[str, object]:
+    return {"reader": reader, "version": "3.1.1", "packet_bytes_max": 1_000, "status_prefix": None}
 
 
-@pytest.mark.parametrize("intake", ["buffered", "stock"])
+@pytest.mark.parametrize("reader", ["buffered", "stock"])
 def test_messages_that_cannot_be_used_are_told_and_acknowledged(
-    scripted: list[ScriptedBroker], start_source: StartSource, intake: str
+    scripted: list[ScriptedBroker], start_source: StartSource, reader: str
 ) -> None:
     script = (
         publish(b"t", b"one", 1)
@@ -100,7 +100,7 @@ def test_messages_that_cannot_be_used_are_told_and_acknowledged(
     )
     broker = ScriptedBroker([script])
     scripted.append(broker)
-    source, consumer = start_source(broker.url, {"t": 1}, **options(intake))
+    source, consumer = start_source(broker.url, {"t": 1}, **options(reader))
     consumer.wait(2)
     wait_for(lambda: len(broker.acknowledged) == 4, what="acknowledgements")
     assert sorted(broker.acknowledged) == [1, 2, 3, 4]
@@ -112,7 +112,7 @@ def test_messages_that_cannot_be_used_are_told_and_acknowledged(
     assert source.stats["bad"] == 2 and source.stats["connects"] == 1
 
 
-@pytest.mark.parametrize("intake", ["buffered", "stock"])
+@pytest.mark.parametrize("reader", ["buffered", "stock"])
 @pytest.mark.parametrize(
     "rubbish",
     [
@@ -126,11 +126,11 @@ def test_messages_that_cannot_be_used_are_told_and_acknowledged(
     ids=["type 0", "type 15", "topic too long", "endless length", "empty SUBACK", "QoS 3"],
 )
 def test_rubbish_ends_the_connection_and_the_next_one_works(
-    scripted: list[ScriptedBroker], start_source: StartSource, intake: str, rubbish: bytes
+    scripted: list[ScriptedBroker], start_source: StartSource, reader: str, rubbish: bytes
 ) -> None:
     broker = ScriptedBroker([publish(b"t", b"before", 1) + rubbish, publish(b"t", b"after", 1)])
     scripted.append(broker)
-    source, consumer = start_source(broker.url, {"t": 1}, ready=False, **options(intake))
+    source, consumer = start_source(broker.url, {"t": 1}, ready=False, **options(reader))
     wait_for(lambda: b"after" in consumer.payloads, what="the second connection")
     assert consumer.payloads == [b"before", b"after"]
     assert broker.connections == 2
@@ -142,13 +142,13 @@ def test_paho_that_is_not_as_expected_is_read_by_its_own_loop(
     scripted: list[ScriptedBroker], start_source: StartSource, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     if change == "version":
-        monkeypatch.setattr(intake_module, "paho_version", "3.0.0")
+        monkeypatch.setattr(mqtt_readers, "paho_version", "3.0.0")
     elif change == "hook":
-        monkeypatch.setitem(intake_module._HOOKS, "_packet_reader_of_tomorrow", dict)
+        monkeypatch.setitem(mqtt_readers._HOOKS, "_packet_reader_of_tomorrow", dict)
     else:
-        monkeypatch.setattr(intake_module, "_IN_PACKET_KEYS", {"command", "body"})
+        monkeypatch.setattr(mqtt_readers, "_IN_PACKET_KEYS", {"command", "body"})
     broker = ScriptedBroker([publish(b"t", b"x", 1)])
     scripted.append(broker)
     source, consumer = start_source(broker.url, {"t": 1}, **options("auto"))
     consumer.wait(1)
-    assert source.intake == "stock"
+    assert source.reader == "stock"

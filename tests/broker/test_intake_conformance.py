@@ -22,7 +22,7 @@ VERSIONS = ["5", "3.1.1"]
 @pytest.fixture(params=[(reader, version) for reader in READERS for version in VERSIONS], ids="-".join)
 def settings(request: pytest.FixtureRequest) -> dict[str, str]:
     reader, version = request.param
-    return {"intake": reader, "version": version}
+    return {"reader": reader, "version": version}
 
 
 @pytest.mark.parametrize("qos", [0, 1])
@@ -39,7 +39,7 @@ def test_everything_arrives_once_and_in_order(
     assert all((token is not None) == (qos == 1) for _, _, token, _ in consumer.messages)
     wait_for(lambda: source.stats["acknowledged"] == len(sent) * qos, what="acknowledgements")
     assert source.stats["duplicates"] == 0
-    assert source.intake == settings["intake"] and source.version == settings["version"]
+    assert source.reader == settings["reader"] and source.version == settings["version"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 119, 120, 127, 128, 16_000, 16_384, 65_536, 300_000])
@@ -64,7 +64,7 @@ def test_a_packet_over_the_bound_is_reported_and_acknowledged(
     assert consumer.payloads == [b"end"]
     # 5000 bytes of payload, 2 + 1 of the topic, 2 of the packet id, and in MQTT 5 the length of the
     # properties.
-    length = 5_006 if settings["version"] == "5" and settings["intake"] == "buffered" else 5_005
+    length = 5_006 if settings["version"] == "5" and settings["reader"] == "buffered" else 5_005
     assert [(topic, reason) for topic, _, _, reason in consumer.bad] == [
         ("t", f"packet of {length} bytes is longer than the 1000 allowed")
     ]

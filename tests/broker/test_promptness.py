@@ -46,12 +46,12 @@ class TimedConsumer(Consumer):
         super().on_batch(batch)
 
 
-@pytest.mark.parametrize("intake", ["buffered", "stock"])
+@pytest.mark.parametrize("reader", ["buffered", "stock"])
 def test_messages_in_quick_succession_arrive_at_once(
-    broker: Mosquitto, publish: Publisher, start_source: StartSource, intake: str
+    broker: Mosquitto, publish: Publisher, start_source: StartSource, reader: str
 ) -> None:
     consumer = TimedConsumer()
-    start_source(broker.url, {"t": 1}, consumer, intake)
+    start_source(broker.url, {"t": 1}, consumer, reader)
     send_at_once(publish.socket())
 
     def round_ms(number: int) -> float:

@@ -35,13 +35,13 @@ from edge.intake.sources.publishing import Publishing
 log = logging.getLogger("penstock.mqtt")
 
 
-Intake = Literal["auto", "buffered", "stock"]
+ReaderChoice = Literal["auto", "buffered", "stock"]
 
 
 class MqttSource:
     """One broker, one session, any number of subscriptions. Implements `edge.intake.sources.base.Source`.
 
-    intake   "auto": the buffered reader where paho's internals are as expected, else paho's own loop
+    reader   "auto": the buffered reader where paho's internals are as expected, else paho's own loop
     poller   of the loop that serves the source, on whose thread `start` and `stop` are
              called; None: it has its own
     publishing   the messages that go out on the connection; needs the buffered reader
@@ -52,7 +52,7 @@ class MqttSource:
         options: MqttOptions,
         clock: Clock,
         rng: random.Random | None = None,
-        intake: Intake = "auto",
+        reader: ReaderChoice = "auto",
         poller: Poller | None = None,
         publishing: Publishing | None = None,
     ) -> None:
@@ -67,7 +67,7 @@ class MqttSource:
 
         def made(version: Version, epoch: int) -> Connection:
             connection = Connection(options, version, epoch, self._orders, self._counters, clock)
-            connection.publishing, connection.wanted_intake = publishing, intake
+            connection.publishing, connection.wanted_reader = publishing, reader
             return connection
 
         changed = partial(self._poller.changed, self)
@@ -172,10 +172,10 @@ class MqttSource:
         return self.attempts.versions.version
 
     @property
-    def intake(self) -> str:
+    def reader(self) -> str:
         """The reader in use: "buffered" or "stock"; empty while there is no connection."""
         connection = self.attempts.connection
-        return connection.intake if connection is not None else ""
+        return connection.reader if connection is not None else ""
 
     @property
     def stats(self) -> dict[str, int]:

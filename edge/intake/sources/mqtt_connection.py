@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
     from edge.clock import Clock
-    from edge.intake.sources.intake import BufferedReader, Reader
+    from edge.intake.sources.mqtt_readers import BufferedReader, Reader
 
 log = logging.getLogger("penstock.mqtt")
 
@@ -97,10 +97,10 @@ class Connection:
         self.subscriptions = Subscriptions(
             {}, version, lambda: self.on_session(dict(self.subscriptions.granted), False)
         )
-        self.session_present = False
         self.accepted = False
-        self.wanted_intake = "auto"
-        self.intake = ""
+        self.wanted_reader = "auto"
+        self.reader = ""
+        """The kind of reader in use: buffered or stock."""
         self._orders, self._counters, self._clock = orders, counters, clock
         self.refusal = ""
         """The broker's answer to CONNECT where it refused."""
@@ -138,23 +138,30 @@ class Connection:
         granted     subscriptions that an earlier connection of the session left
         answer_ms   how long the broker may take to accept or refuse
         """
-        from edge.intake.sources.intake import BufferedReader, StockReader, fits
-
         self.subscriptions.granted = granted
         self._client = make_client(self.options, self.version)
         self._is_open = True
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_subscribe = lambda _, __, mid, reasons, ___: self.subscriptions.answered(mid, reasons)
-        size = self.options.packet_bytes_max
-        confirmed = never if self.publishing is None else self.publishing.confirmed
-        wanted = self.wanted_intake
-        sends = self.publishing is not None
-        if sends or wanted == "buffered" or (wanted == "auto" and fits(self._client)):
-            self._sender = BufferedReader(self._client, self.epoch, size, self.version == "5", confirmed)
-        self.intake = "buffered" if self._sender else "stock"
-        self._reader = self._sender or StockReader(self._client, self.epoch, size)
+        self._choose_reader()
         connect(self._client, self.options, self.version)
+        self._take_socket()
+        self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
+
+    def _choose_reader(self) -> None:
+        """Read by the buffered reader, which also sends, or else by paho's own loop."""
+        from edge.intake.sources.mqtt_readers import BufferedReader, StockReader, fits
+
+        size, wanted, publishing = self.options.packet_bytes_max, self.wanted_reader, self.publishing
+        if publishing is not None or wanted == "buffered" or (wanted == "auto" and fits(self._client)):
+            confirmed = never if publishing is None else publishing.confirmed
+            self._sender = BufferedReader(self._client, self.epoch, size, self.version == "5", confirmed)
+        self.reader = "buffered" if self._sender else "stock"
+        self._reader = self._sender or StockReader(self._client, self.epoch, size)
+
+    def _take_socket(self) -> None:
+        """Set up the socket that paho has connected."""
         self._socket = self._client.socket()
         self._descriptor = self._socket.fileno()
         if self._sender is not None:
@@ -167,7 +174,6 @@ class Connection:
             self._socket.setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s
             )
-        self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
 
     def cut_off_id(self) -> int | None:
         """The packet id of a message whose first transmission broke off with the connection."""
@@ -341,7 +347,6 @@ class Connection:
             self.refusal = f"broker refused the connection: {refusal_of(str(reason))}"
             return
         self.accepted = True
-        self.session_present = flags.session_present
         self.subscriptions.begin(flags.session_present)
         self.on_session(dict(self.subscriptions.granted), not flags.session_present)
         self._counters.connects += 1
@@ -358,7 +363,7 @@ class Connection:
                 "version": self.version,
                 "epoch": self.epoch,
                 "session": flags.session_present,
-                "intake": self.intake,
+                "intake": self.reader,
             },
         )
 
