@@ -168,6 +168,74 @@ class HadChanged(ChangedColumn):
         return any(self._changed(args[0], args[1:], when))
 
 
+def _becomes(known: list[Any], x: object, rest: Sequence[Any], when: bool) -> tuple[list[Any], bool]:
+    """The newest value of x behind a row, in a list, and whether x has changed; to the target, where `rest`
+    has one. The first value is a change."""
+    ignore_null = rest[1] if len(rest) > 1 else False
+    if ignore_null is not True and ignore_null is not False:
+        raise DataError(f"whether NULL is ignored is TRUE or FALSE, not {describe(ignore_null)}")
+    if not when or (x is None and ignore_null):
+        return known, False
+    changed = not known or key_of(known[0]) != key_of(x)
+    return [x], changed and (not rest or key_of(rest[0]) == key_of(x))
+
+
+class ChangeTo(OneValue):
+    """change_to(x [, target [, ignore_null]]): whether x has become the target. `now`: as in `_becomes`."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+    def step(self, args: Sequence[Any], when: bool) -> bool:
+        self.next, becomes = _becomes(self.now, args[0], args[1:], when)
+        return becomes
+
+
+class ChangeCapture(OneValue):
+    """change_capture(value, x [, target [, ignore_null]]): the value as x became the target.
+    `now`: the newest x, as in `_becomes`, and the value."""
+
+    def __init__(self) -> None:
+        super().__init__([[], None])
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        known, captured = self.now
+        known, becomes = _becomes(known, args[1], args[2:], when)
+        self.next = [known, args[0] if becomes else captured]
+        return self.next[1]
+
+
+class ConsecutiveCount(OneValue):
+    """consecutive_count(condition): how many rows up to this one have met the condition."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def step(self, args: Sequence[Any], when: bool) -> int:
+        count: int = self.now
+        if when:
+            count = count + 1 if args[0] is True else 0
+        self.next = count
+        return count
+
+
+class ConsecutiveStart(OneValue):
+    """consecutive_start(condition, value): the value of the first of the rows up to this one that meet the
+    condition. `now`: that value in a list, empty where the condition does not hold."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        if not when:
+            self.next = self.now
+        elif args[0] is not True:
+            self.next = []
+        else:
+            self.next = self.now or [args[1]]
+        return self.next[0] if self.next else None
+
+
 class RunningValue(OneValue):
     """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
 
@@ -226,6 +294,10 @@ _KINDS: dict[str, Callable[[], AnalyticState]] = {
     "latest": LatestValue,
     "changed_col": ChangedColumn,
     "had_changed": HadChanged,
+    "change_to": ChangeTo,
+    "change_capture": ChangeCapture,
+    "consecutive_count": ConsecutiveCount,
+    "consecutive_start": ConsecutiveStart,
 }
 
 

@@ -44,6 +44,11 @@ _RUNNING = (
     "events that count; each event may meet `begin` and `reset`."
 )
 
+_TARGET = (
+    " Without a target every change counts. The first value is a change. "
+    "With `ignore_null` TRUE a NULL is none."
+)
+
 _BETWEEN = _cycles((5, "on"), (2, "run"), (1, "off"), (7, "run"))
 
 ANALYTIC_FUNCTIONS: tuple[Analytic, ...] = (
@@ -69,6 +74,30 @@ ANALYTIC_FUNCTIONS: tuple[Analytic, ...] = (
         "had_changed", "had_changed(ignore_null, x, …)", 2, None,
         "Whether any of the values differs from its last one. `*` means all columns.",
         (Example("had_changed(TRUE, x)", _events("x", 1, 1, None, 2), (True, False, False, True)),),
+    ),
+    Analytic(
+        "change_to", "change_to(x [, target [, ignore_null]])", 1, 3,
+        f"Whether x has changed to the target with this event.{_TARGET}",
+        (Example("change_to(x, 1, TRUE)", _events("x", 0, 1, None, 1, 2), (False, True, False, False, False)),
+         Example("change_to(x, 2)", _events("x", 1, 2, None, 2), (False, True, False, True)),
+         Example("change_to(x)", _events("x", 1, 1, 2), (True, False, True))),
+    ),
+    Analytic(
+        "change_capture", "change_capture(value, x [, target [, ignore_null]])", 2, 4,
+        f"The value of the event with which x last changed to the target; NULL before it has.{_TARGET}",
+        (Example("change_capture(x, kind, 'on')",
+                 _cycles((1, "off"), (2, "on"), (3, "on"), (4, "off"), (5, "on")), (None, 2, 2, 2, 5)),),
+    ),
+    Analytic(
+        "consecutive_count", "consecutive_count(condition)", 1, 1,
+        "How many events in a row, up to this one, have met the condition.",
+        (Example("consecutive_count(x > 30)", _events("x", 25, 32, 35, None, 33), (0, 1, 2, 0, 1)),),
+    ),
+    Analytic(
+        "consecutive_start", "consecutive_start(condition, value)", 2, 2,
+        "The value of the first of the events in a row, up to this one, that have met the condition; NULL "
+        "where it does not hold.",
+        (Example("consecutive_start(x > 3, x)", _events("x", 2, 4, 5, 2, 6), (None, 4, 4, None, 6)),),
     ),
     Analytic(
         "acc_sum", "acc_sum(x [, begin, reset])", 1, 3, f"The sum of x of all events so far.{_RUNNING}",

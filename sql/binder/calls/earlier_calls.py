@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sql import syntax as ast
 from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
 from sql.binder import kuiper, stars
@@ -21,6 +23,8 @@ ANALYTICS = {item.name: (item.least, item.most) for item in ANALYTIC_FUNCTIONS}
 ANALYTIC_RESULTS = {
     "acc_count": Type.INTEGER,
     "had_changed": Type.BOOLEAN,
+    "change_to": Type.BOOLEAN,
+    "consecutive_count": Type.INTEGER,
     "acc_sum": Type.FLOAT,
     "acc_avg": Type.FLOAT,
 }
@@ -89,6 +93,8 @@ def bind_analytic(binder: Binding, node: ast.Call, place: Place) -> Bound:
     args = tuple(_analytic_arguments(binder, node, inner))
     if len(args) < least:
         return UNKNOWN
+    if node.name in _MONITORED:
+        _check_target(binder, node.name, args[_MONITORED[node.name] :])
     call = AnalyticCall(
         node.name,
         args,
@@ -96,9 +102,21 @@ def bind_analytic(binder: Binding, node: ast.Call, place: Place) -> Bound:
         when=binder.condition(over.when, replace(inner, name=f"WHEN of {node.name}()")),
         span=node.span,
     )
-    value = args[1 if node.name.startswith(("changed", "had")) else 0] if args else None
+    value = args[node.name in ("changed_col", "had_changed", "consecutive_start")] if args else None
     result = ANALYTIC_RESULTS.get(node.name, value.type if value is not None else Type.ANY)
     return Slot("analytic", remember(binder.analytics, call), type=result, span=node.span)
+
+
+_MONITORED = {"change_to": 0, "change_capture": 1}
+"""The place of the value that is compared with a target, which stands behind it."""
+
+
+def _check_target(binder: Binding, name: str, values: Sequence[Bound]) -> None:
+    """Report a target that the value can never be."""
+    if len(values) > 1:
+        value, target = values[0], values[1]
+        wanted = Type.NUMBER if value.type.is_numeric else value.type
+        binder.expect(target, wanted, f"{name}() compares with {value.type.value}", target.span)
 
 
 def _analytic_arguments(binder: Binding, node: ast.Call, place: Place) -> list[Bound]:
@@ -125,12 +143,21 @@ def _analytic_arguments(binder: Binding, node: ast.Call, place: Place) -> list[B
     return out
 
 
+_TYPES: dict[str, tuple[Type, ...]] = {
+    "lag": (Type.ANY, Type.INTEGER, Type.ANY, Type.BOOLEAN),
+    "change_to": (Type.ANY, Type.ANY, Type.BOOLEAN),
+    "change_capture": (Type.ANY, Type.ANY, Type.ANY, Type.BOOLEAN),
+    "consecutive_count": (Type.BOOLEAN,),
+    "consecutive_start": (Type.BOOLEAN, Type.ANY),
+}
+
+
 def _analytic_type(name: str, index: int) -> Type:
     """The requirement on an argument of an analytic function."""
+    if name in _TYPES:
+        return _TYPES[name][index]
     if name in ("changed_col", "had_changed"):
         return Type.ANY if index else Type.BOOLEAN
-    if name == "lag":
-        return (Type.ANY, Type.INTEGER, Type.ANY, Type.BOOLEAN)[index]
     if name.startswith("acc") and name != "acc_count" and not index:
         return Type.NUMBER
     return Type.BOOLEAN if name.startswith("acc") and index else Type.ANY
