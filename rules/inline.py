@@ -70,10 +70,9 @@ class _Unrunnable(Exception):
         self.hint = hint
 
 
-def run_tests(compiled: Compiled, tests: Iterable[LoadedTest] | None = None) -> list[TestResult]:
-    """Run the tests of the files asked for, or those given. Never raises for the content of a test."""
-    chosen = [test for file in compiled.loaded.files for test in file.tests] if tests is None else tests
-    return [run_test(compiled, test) for test in chosen]
+def run_tests(compiled: Compiled) -> list[TestResult]:
+    """Run the tests of the files asked for. Never raises for the content of a test."""
+    return [run_test(compiled, test) for file in compiled.loaded.files for test in file.tests]
 
 
 def run_test(compiled: Compiled, loaded: LoadedTest) -> TestResult:

@@ -30,7 +30,7 @@ from rules.read.reading import (
 )
 from rules.secrets import Secrets
 from rules.source.directory import MANAGED, SUFFIXES, file_name, rule_files
-from rules.source.document import Document, Limits
+from rules.source.document import Document
 from rules.source.yaml_source import Kind, read_file, read_text
 
 __all__ = [
@@ -94,24 +94,17 @@ class Loaded:
         return all(file.ok for file in self.files)
 
 
-def load_file(
-    path: FilePath,
-    *,
-    secrets: Secrets | None = None,
-    limits: Limits | None = None,
-    name: str | None = None,
-    below: FilePath | None = None,
-) -> LoadedFile:
-    """Load one file. `name` is its name in problems; default: the path as given.
+def load_file(path: FilePath, *, secrets: Secrets | None = None, below: FilePath | None = None) -> LoadedFile:
+    """Load one file.
 
     `below`: it must be a regular file below this directory, not a link that leads out of it, else its text is
     not read.
     """
-    shown = name or str(path)
+    shown = str(path)
     if below is not None and (reason := _refused_in(below, path)):
         problem = FileProblem(shown, 0, 0, "R002", reason, "put the file itself there")
         return LoadedFile(shown, problems=[problem])
-    document, problems = read_file(path, shown, limits or Limits())
+    document, problems = read_file(path, shown)
     return _loaded(shown, document, problems, secrets)
 
 
@@ -134,13 +127,9 @@ def load_text(
     return _loaded(name, document, problems, secrets)
 
 
-def load_directory(
-    directory: FilePath, *, secrets: Secrets | None = None, limits: Limits | None = None
-) -> Loaded:
+def load_directory(directory: FilePath) -> Loaded:
     """Load all rule files of a directory, by name; not those below it, nor hidden ones."""
-    return unite(
-        load_file(path, secrets=secrets, limits=limits, below=directory) for path in rule_files(directory)
-    )
+    return unite(load_file(path, below=directory) for path in rule_files(directory))
 
 
 def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> Loaded:

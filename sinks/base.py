@@ -222,10 +222,6 @@ class SinkKind(Record):
     bind: Bind = check_columns
     widen: Widen | None = None
 
-    @property
-    def summary(self) -> str:
-        return (self.settings.__doc__ or "").strip().split("\n", 1)[0]
-
 
 _kinds: dict[str, SinkKind] = {}
 

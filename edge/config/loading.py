@@ -15,7 +15,7 @@ from edge.base.environment import Given, settings, spelled
 from edge.config.sections import SECRETS_DIR, Config, ConfigError
 from rules.problems import render_all
 from rules.secrets import Secret, Secrets, references_in
-from rules.source.document import Document, Limits
+from rules.source.document import Document
 from rules.source.document import Path as Keys
 from sql.errors import did_you_mean
 
@@ -58,7 +58,7 @@ def _read(path: Path) -> Document | None:
     """A YAML mapping with positions; None for an empty file. Raises ConfigError."""
     from rules.source.yaml_source import read_file  # most gateways are configured by flags and variables
 
-    document, problems = read_file(path, str(path), Limits())
+    document, problems = read_file(path, str(path))
     if problems and any(problem.code != "R008" for problem in problems):
         raise ConfigError(render_all(problems))
     if document is None or document.data is None:

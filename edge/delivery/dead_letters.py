@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from edge.delivery.letters import FILE
 from sinks.base import in_words
 from sinks.durable import append_durably
 
@@ -41,7 +42,7 @@ class DeadLetters:
     """
 
     def __init__(self, directory: Path, bytes_max: int = 16_000_000, files_max: int = 4) -> None:
-        self.path = directory / "dead-letters.jsonl"
+        self.path = directory / FILE
         self.bytes_max = bytes_max
         self.files_max = files_max
         self.written = 0

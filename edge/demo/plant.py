@@ -98,10 +98,10 @@ def machines(devices: int = DEVICES) -> list[Machine]:
     ]
 
 
-def messages(seconds: int, start_ms: int, seed: int = 1, devices: int = DEVICES) -> Iterator[Message]:
+def messages(seconds: int, start_ms: int, seed: int = 1) -> Iterator[Message]:
     """All messages of a run in order of their sending; `start_ms` is the wall clock time of offset 0."""
     dice = random.Random(seed)
-    plant = machines(devices)
+    plant = machines()
     offsets = {machine.number: dice.randrange(PERIOD_MS) for machine in plant}
     order = sorted(plant, key=lambda machine: offsets[machine.number])
     for second in range(seconds):

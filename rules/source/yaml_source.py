@@ -43,12 +43,15 @@ def kind_of(name: str) -> Kind:
     return _KINDS.get(FilePath(name).suffix.lower(), "yaml")
 
 
-def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | None, list[FileProblem]]:
+def read_file(
+    path: FilePath, name: str, limits: Limits | None = None
+) -> tuple[Document | None, list[FileProblem]]:
     """Read a file as YAML, or as JSON by its suffix. Never raises for the content of the file or for its
     absence.
 
     `name` is the file's name in problems. The document is None when the text is not readable to the end.
     """
+    limits = limits or Limits()
     try:
         content = _content(path, limits.file_bytes_max + 1)
     except OSError as error:

@@ -39,11 +39,10 @@ def _files(paths: list[Path]) -> Iterator[Path]:
 def _laid_out(file: Path, *, write: bool) -> Literal["same", "changed", "bad"]:
     """Bring a file into the layout; one that is no YAML stays, and its problems are printed."""
     from rules.problems import render_all
-    from rules.source.document import Limits
     from rules.source.layout import formatted
     from rules.source.yaml_source import read_file
 
-    document, problems = read_file(file, str(file), Limits())
+    document, problems = read_file(file, str(file))
     if errors := [problem for problem in problems if problem.is_error]:
         print(render_all(errors), file=sys.stderr)
         return "bad"

@@ -110,7 +110,3 @@ class LookupKind(Record):
     name: str
     settings: type[LookupSettings]
     make: Make
-
-    @property
-    def summary(self) -> str:
-        return (self.settings.__doc__ or "").strip().split("\n", 1)[0]

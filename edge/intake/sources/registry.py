@@ -123,10 +123,6 @@ class SourceKind(Record):
     make: Make
     row_format: Callable[[Any], str | None] = lambda settings: None
 
-    @property
-    def summary(self) -> str:
-        return (self.settings.__doc__ or "").strip().split("\n", 1)[0]
-
 
 _kinds: dict[str, SourceKind] = {}
 
