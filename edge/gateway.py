@@ -103,7 +103,7 @@ class Gateway:
         self.latency_ms = limits.latency_ms
         """The longest time that a message may wait for others on its way in."""
         self.deployed: Deployed
-        """What deploys rules into this gateway; set before the loop begins."""
+        """The deployment of rules into this gateway; set before the loop begins."""
         self.consult: Callable[[int], None] | None = None
         """Called in each turn: it exchanges requests and answers with stores. None: there are none."""
         engine.catalog.requests = []

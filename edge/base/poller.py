@@ -15,8 +15,8 @@ from edge.base.wakeup import Wakeup
 from edge.clock import monotonic_ms
 
 Interest = tuple[int, int, int | None]
-"""What a member waits for: the descriptor of its socket; the mask of `poll`, 0 where it waits for nothing
-but time; and when it should turn in any case, in ms of the monotonic clock (None: never)."""
+"""The events that a member waits for: the descriptor of its socket; the mask of `poll`, 0 for time
+alone; and when it should turn in any case, in ms of the monotonic clock (None: never)."""
 
 AT_ONCE = 0
 """A time before any of the monotonic clock."""

@@ -37,6 +37,6 @@ class Origins(Struct, dict=True):
 
 
 def _key(event: Mapping[str, Any]) -> str:
-    """Equal for equal events. Columns that are NULL do not count: an event of one rule may
+    """Equal for equal events. Columns that are NULL are left out: an event of one rule may
     have fewer than the row."""
     return repr(sorted((name, value) for name, value in event.items() if value is not None and name != META))

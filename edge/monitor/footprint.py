@@ -1,8 +1,8 @@
 """An estimate of the memory of a rule: its objects are walked and their sizes added up.
 
 Large containers are sampled, so a million groups are estimated in some ten milliseconds. Objects shared
-by all rules (the catalog, modules, classes, code) count for none; windows that several rules share count for
-each of them. Short-lived objects, such as the batch under way, belong to no rule: the process takes more
+by all rules (the catalog, modules, classes, code) are left out; windows that several rules share are part of
+each. Short-lived objects, such as the batch under way, belong to no rule: the process takes more
 than the sum.
 """
 
@@ -57,7 +57,7 @@ def _walked(root: object, shared: Iterable[object]) -> tuple[int, int]:
 def footprint_of_each(things: Sequence[object], shared: Iterable[object] = ()) -> int | None:
     """Bytes that each of several like things adds to the others; None for fewer than two.
 
-    What all of them lead to counts for none, nor do the tables in which they stand.
+    What all of them lead to is left out, and so are the tables in which they stand.
 
     >>> common = "x" * 951
     >>> rows = [(common, str(number) * 951) for number in range(9)]

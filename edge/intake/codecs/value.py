@@ -22,7 +22,7 @@ _BOOLEANS = {"true": True, "on": True, "1": True, "false": False, "off": False, 
 
 
 class ValueDecoder(RowByRow):
-    """One row of one column per payload; white space around the value does not count."""
+    """One row of one column per payload; white space around the value is left out."""
 
     def __init__(self, columns: frozenset[str] | None, options: CodecOptions) -> None:
         super().__init__(columns, options)

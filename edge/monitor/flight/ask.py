@@ -107,7 +107,7 @@ class Why:
 
 
 def _nobody(facts: Facts) -> str:
-    """Says that there is no such rule; it may stand in a file that was not taken over."""
+    """The message for a rule that is not there; it may stand in a file that was not taken over."""
     hint = did_you_mean(facts.rule, facts.rules) or f"there are {', '.join(facts.rules) or 'none'}"
     refused = [f"a file was not taken over: {problem}" for problem in facts.problems[:1]]
     return "; ".join([f"there is no rule '{facts.rule}'", hint, *refused])
