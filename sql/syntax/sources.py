@@ -41,7 +41,7 @@ class StreamSource(Source):
 
 
 class LotSource(Source):
-    """A stream query's `item in stream [partition by …] [within d [every p]] [retain n
+    """A stream query's `item in [all] stream[(filters)] [partition by …] [within d [every p]] [retain n
     [every m]] [with unique k]`.
 
     `alias` is the item. `windows` are the words and the argument of each, e.g. `within` and its length.
@@ -52,6 +52,7 @@ class LotSource(Source):
     windows: tuple[tuple[str, Expr | None], ...] = ()
     every: Expr | None = None
     unique: tuple[Expr, ...] = ()
+    filter: Expr | None = None
 
 
 class Join(Node):

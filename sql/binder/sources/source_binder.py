@@ -7,7 +7,7 @@ from typing import Literal
 
 from sql import syntax as ast
 from sql.binder.annotations import keeps_last, reclaim_ms
-from sql.binder.binding import BindSubquery
+from sql.binder.binding import BindSubquery, no_subquery
 from sql.binder.catalog_names import stream_named
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.bind import PatternBinder
@@ -22,12 +22,15 @@ from sql.binder.windows.from_clause import bind_windows
 from sql.binder.windows.lengths import bind_period
 from sql.binder.windows.stream_windows import bind_lot
 from sql.catalog.streams import Stream
+from sql.plan.bound import TableRead
 from sql.plan.clauses import SourcePlan, WindowPlan
 from sql.plan.logical import Mode
 from sql.plan.pattern_plan import LengthPlan
 from sql.plan.recognize_plan import RecognizePlan
 from sql.record import replace
 from sql.types import Type
+
+NO_SUBQUERY = no_subquery("B209", "in the template of a stream query", "write it in WHERE")
 
 FILTER = Place("a stream's filter", aliases=False, analytics=False, at_arrival=True)
 
@@ -129,7 +132,7 @@ class SourceBinder:
         """The plan of one source."""
         binder = self._alone(place)
         if isinstance(source, ast.LotSource):
-            return SourcePlan(source.name, source.alias, lot=bind_lot(binder, source))
+            return self._lot(binder, source, place)
         assert isinstance(source, ast.StreamSource)
         condition = binder.condition(source.filter, FILTER)
         pattern = self.patterns[place].bind() if place in self.patterns else None
@@ -163,6 +166,16 @@ class SourceBinder:
             matches_by_name=pattern is not None and not self.matches_alone,
             relation=RELATIONS.get(stream.kind),
         )
+
+    def _lot(self, binder: ExpressionBinder, source: ast.LotSource, place: int) -> SourcePlan:
+        """The plan of a stream query's source. Its template reads the event and nothing that changes."""
+        condition = ExpressionBinder(binder.scope, NO_SUBQUERY).condition(source.filter, FILTER)
+        if condition is not None and any(isinstance(part, TableRead) for part in condition.walk()):
+            message, hint = "a template reads the event alone, no row of a table", "write it in WHERE"
+            self.site.problems.error("B209", message, source.span, hint)
+        lot = bind_lot(binder, source)
+        self.scope.reads[place] = binder.scope.reads[0]
+        return SourcePlan(source.name, source.alias, filter=condition, lot=lot)
 
     def _columns_behind(self, place: int, windows: tuple[WindowPlan, ...]) -> dict[str, Type] | None:
         """The columns behind the windows of a source: the rest of the statement reads what a derived-value

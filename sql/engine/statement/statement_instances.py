@@ -54,13 +54,15 @@ class StreamQuery(RunningStatement):
         out before: a lot enters as a whole, perhaps later."""
         window, admitted = self.windows[index], []
         if self.program.text.keeps_values:
+            if self.program.filters[index] is not None:
+                rows = [row for row in rows if self.arrival(index, row, now_ms) is not None]
             values = self.code["values"](self, rows, now_ms)
             return window.push(Delta(values), now_ms) if values else []
         for row in rows:
-            event = self.new_event(row, now_ms)
+            event = self.arrival(index, row, now_ms)
+            if event is None:
+                continue
             try:
-                if self.analytic is not None:
-                    self.analytic.see(event)
                 for key in self.program.item_keys[index]:
                     key(event)
                 if not isinstance(window, Pass):

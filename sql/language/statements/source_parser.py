@@ -231,7 +231,10 @@ class SourceParser(ExpressionParser):
         start = self._curr
         item = self._name("the name of the item").text
         self._expect(TokenType.IN, "IN")
-        stream = self._name("a stream").text
+        if self._curr.token_type is TokenType.L_PAREN:
+            hint = "name the inner query with INSERT INTO, and read that stream"
+            self._unsupported("a stream query in FROM", self._curr, hint)
+        stream, condition = self._template()
         partition_by = self._listed(self._expression) if self._match_word("partition", "by") else ()
         windows: list[tuple[str, Expr | None]] = []
         every = None
@@ -247,7 +250,23 @@ class SourceParser(ExpressionParser):
                 "after WITHIN it is a period: within d every p retain n",
             )
         unique = self._listed(self._expression) if self._match_word("with", "unique") else ()
-        return LotSource(stream, item, partition_by, tuple(windows), every, unique, span=self._since(start))
+        return LotSource(
+            stream, item, partition_by, tuple(windows), every, unique, condition, span=self._since(start)
+        )
+
+    def _template(self) -> tuple[str, Expr | None]:
+        """`stream`, or the events that meet a condition: `[all] stream(…)`."""
+        if self._word() == "all" and self._next.token_type in NAME_TOKENS:
+            behind = self._index + 2
+            if behind < self._tokens_size and self._tokens[behind].token_type is TokenType.L_PAREN:
+                self._advance()
+        stream = self._name("a stream").text
+        if not self._match(TokenType.L_PAREN):
+            return stream, None
+        if self._curr.token_type is TokenType.STAR:
+            hint = f"name the columns, as in all {stream}(price > 10)"
+            self._unsupported("a template that names no columns", self._curr, hint)
+        return stream, self._stream_filter()
 
     def _lot_argument(self, argument: LotArgument) -> Expr | None:
         if argument == "none":

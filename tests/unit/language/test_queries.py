@@ -273,6 +273,16 @@ class TestStreamQueries:
             "s", "v", windows=(("retain all", None),)
         )
 
+    def test_templates(self) -> None:
+        same = Binary("=", Column("k"), Constant("A"))
+        assert select('from v in all s(k="A") retain 3 select v').source == LotSource(
+            "s", "v", windows=(("retain", Constant(3)),), filter=same
+        )
+        assert select("from v in all s() select v").source == LotSource("s", "v")
+        assert select("from v in all within 5.0 select v").source == LotSource(
+            "all", "v", windows=(("within", Constant(5.0)),)
+        )
+
     def test_periods_in_words(self) -> None:
         assert select("from v in s within 5 sec every 1 sec select v").source == LotSource(
             "s", "v", windows=(("within", seconds(5)),), every=seconds(1)
