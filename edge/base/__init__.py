@@ -2,7 +2,7 @@
 
 poller, wakeup, threads   the wait of a loop, its end by another thread, the share of each thread
 message                   a message, as sources give it and the journal records it
-http_server               a server, and the log of its defects
+http_server, page         a server with the log of its defects; an answer
 forked                    child processes with the state of the gateway
 logs, errors              log lines; errors that a command prints without a traceback
 environment, signals, keys   settings, signals and keys from outside

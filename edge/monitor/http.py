@@ -31,8 +31,9 @@ import msgspec
 
 from edge.base.errors import UsageError
 from edge.base.http_server import HttpServer
+from edge.base.page import Page, text_page
 from edge.monitor.access import TOKEN_FILE, Access
-from edge.monitor.pages import Page, Pages, text_page
+from edge.monitor.pages import Pages
 from sinks.base import in_words
 
 CONNECTIONS_MAX = 16
@@ -64,7 +65,7 @@ class Manager(Protocol):
     """Management as the server needs it."""
 
     def knows(self, path: str) -> bool: ...
-    def handle(self, method: str, path: str, body: bytes, who: str) -> Any: ...
+    def handle(self, method: str, path: str, body: bytes, who: str) -> Page: ...
 
 
 class StatusServer:
@@ -208,9 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Carry out a POST from a page; a page of another origin has no token for it."""
         if self._may_ask():
             done = [page for pages in self.pages if (page := pages.act(self.path)) is not None]
-            page = done[0] if done else text_page(405, "only GET")
-            assert isinstance(page.body, bytes)
-            self._send_bytes(page.status, page.body, page.kind)
+            self._send_page(done[0] if done else text_page(405, "only GET"))
 
     def _managed(self) -> None:
         assert self.manage is not None
@@ -223,11 +222,10 @@ class _Handler(BaseHTTPRequestHandler):
             method = "GET" if self.command == "HEAD" else self.command
             who = f"{self.client_address[0]} {self.headers.get('User-Agent', '')}".strip()
             try:
-                reply = self.manage.handle(method, self.path.split("?", 1)[0], body, who)
+                page = self.manage.handle(method, self.path.split("?", 1)[0], body, who)
             except TimeoutError as error:
-                self._send(503, f"{error}\n")
-                return
-            self._send(reply.status, reply.text, reply.kind)
+                page = text_page(503, str(error))
+            self._send_page(page)
 
     def _healthz(self) -> None:
         self.reporter.ping()
@@ -254,7 +252,9 @@ class _Handler(BaseHTTPRequestHandler):
         if len(dict(given)) < len(given):
             self._send(400, "give each parameter once\n")
             return
-        page = pages.open(path, dict(given))
+        self._send_page(pages.open(path, dict(given)))
+
+    def _send_page(self, page: Page) -> None:
         if isinstance(page.body, bytes):
             self._send_bytes(page.status, page.body, page.kind)
         else:

@@ -24,8 +24,8 @@ from urllib.parse import unquote
 
 import msgspec
 
+from edge.base.page import Page, text_page
 from edge.monitor.apart import Apart
-from edge.monitor.pages import Page, text_page
 from sql.errors import DataError, SqlError, did_you_mean
 from sql.plan.declared import AskedDeclaration, Bounds
 

@@ -16,12 +16,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from edge.base.page import Page
 from edge.deploy.manage.audit import Audit
 from edge.deploy.manage.files import ManagedFiles, Refusal, rule_text
 from sql import parse
 from sql.catalog.stream_text import type_text
 from sql.errors import SqlError
-from sql.record import Record
 from sql.syntax import CreateStream
 
 RESTART_S = 10.0
@@ -32,24 +32,6 @@ LOOK_S = 0.1
 
 Status = Callable[[], Mapping[str, Any]]
 """The state of the gateway, as in /status."""
-
-
-class Reply(Record):
-    """An answer."""
-
-    status: int
-    value: Any
-
-    @property
-    def text(self) -> str:
-        """The body: one sentence as it is, everything else as JSON."""
-        return (
-            self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False) + "\n"
-        )
-
-    @property
-    def kind(self) -> str:
-        return "text/plain; charset=utf-8" if isinstance(self.value, str) else "application/json"
 
 
 class Manage:
@@ -65,22 +47,22 @@ class Manage:
         """True if a path is one of management's."""
         return path.strip("/").split("/")[0] in ("ping", "streams", "tables", "rules", "ruleset")
 
-    def handle(self, method: str, path: str, body: bytes, who: str) -> Reply:
+    def handle(self, method: str, path: str, body: bytes, who: str) -> Page:
         """Carry out a request. Never raises for the content of the request."""
         words = [word for word in path.strip("/").split("/") if word]
         try:
             with self._files.lock:
                 reply = self._answer(method, words, body)
         except Refusal as refusal:
-            reply = Reply(refusal.status, {"error": refusal.status, "message": str(refusal)})
+            reply = _page(refusal.status, {"error": refusal.status, "message": str(refusal)})
         if method != "GET":
             self._audit.note(who, method, path, reply.status)
         return reply
 
-    def _answer(self, method: str, words: list[str], body: bytes) -> Reply:
+    def _answer(self, method: str, words: list[str], body: bytes) -> Page:
         match method, words:
             case "GET", ["ping"]:
-                return Reply(200, "pong\n")
+                return _page(200, "pong\n")
             case _, [("streams" | "tables") as plural, *rest]:
                 return self._declarations(method, plural[:-1], rest, body)
             case "POST", ["rules", "validate"]:
@@ -88,44 +70,44 @@ class Manage:
             case "GET", ["rules"]:
                 status = self._status()
                 found = [{"id": item.name, "status": _state(item.name, status)} for item in self._rules()]
-                return Reply(200, found)
+                return _page(200, found)
             case "GET", ["rules", "status", "all"]:
                 status = self._status()
-                return Reply(200, {item.name: _told(item.name, status) for item in self._rules()})
+                return _page(200, {item.name: _told(item.name, status) for item in self._rules()})
             case "POST", ["rules"]:
                 rule = _object(body)
                 name = str(rule.get("id") or "")
                 self._files.create("rule", name, rule_text(rule))
-                return Reply(201, f"Rule {name} was created successfully.\n")
+                return _page(201, f"Rule {name} was created successfully.\n")
             case _, ["rules", name, *rest]:
                 return self._rule(method, name, rest, body)
             case "POST", ["ruleset", "export"]:
-                return Reply(200, self._export())
+                return _page(200, self._export())
             case "POST", ["ruleset", "import"]:
                 return self._import(_object(body))
         raise Refusal(404, f"{method} /{'/'.join(words)} is not known")
 
     # --- streams and tables ---------------------------------------------------------------------------------
 
-    def _declarations(self, method: str, kind: str, rest: list[str], body: bytes) -> Reply:
+    def _declarations(self, method: str, kind: str, rest: list[str], body: bytes) -> Page:
         match method, rest:
             case "GET", []:
-                return Reply(200, sorted(name for found, name in self._files.items() if found == kind))
+                return _page(200, sorted(name for found, name in self._files.items() if found == kind))
             case "POST", []:
                 name, text = _declared(body, kind)
                 self._files.create(kind, name, text)
-                return Reply(201, f"{kind.capitalize()} {name} is created.\n")
+                return _page(201, f"{kind.capitalize()} {name} is created.\n")
             case "GET", [name, *tail] if tail in ([], ["schema"]):
-                return Reply(200, self._described(kind, name, schema=bool(tail)))
+                return _page(200, self._described(kind, name, schema=bool(tail)))
             case "PUT", [name]:
                 declared, text = _declared(body, kind)
                 if declared != name:
                     raise Refusal(400, f"the statement declares '{declared}', not '{name}'")
                 self._files.change(kind, name, text)
-                return Reply(200, f"{kind.capitalize()} {name} is replaced.\n")
+                return _page(200, f"{kind.capitalize()} {name} is replaced.\n")
             case "DELETE", [name]:
                 self._files.drop(kind, name)
-                return Reply(200, f"{kind.capitalize()} {name} is dropped.\n")
+                return _page(200, f"{kind.capitalize()} {name} is dropped.\n")
         raise Refusal(405, f"{method} does not fit here")
 
     def _described(self, kind: str, name: str, *, schema: bool) -> Any:
@@ -143,35 +125,35 @@ class Manage:
     def _rules(self) -> list[Any]:
         return [item for (kind, _), item in sorted(self._files.items().items()) if kind == "rule"]
 
-    def _rule(self, method: str, name: str, rest: list[str], body: bytes) -> Reply:
+    def _rule(self, method: str, name: str, rest: list[str], body: bytes) -> Page:
         match method, rest:
             case "GET", []:
-                return Reply(200, self._definition(name))
+                return _page(200, self._definition(name))
             case "GET", ["status"]:
                 self._files.item("rule", name)
-                return Reply(200, _told(name, self._status()))
+                return _page(200, _told(name, self._status()))
             case "GET", ["explain"]:
-                return Reply(200, self._explained(name))
+                return _page(200, self._explained(name))
             case "PUT", []:
                 rule = {"id": name, **_object(body)}
                 if rule["id"] != name:
                     raise Refusal(400, f"the rule is called '{rule['id']}', not '{name}'")
                 self._files.change("rule", name, rule_text(rule))
-                return Reply(200, f"Rule {name} was updated successfully.\n")
+                return _page(200, f"Rule {name} was updated successfully.\n")
             case "DELETE", []:
                 self._files.drop("rule", name)
-                return Reply(200, f"Rule {name} is dropped.\n")
+                return _page(200, f"Rule {name} is dropped.\n")
             case "POST", ["start"]:
                 self._trigger(name, on=True)
-                return Reply(200, f"Rule {name} was started.\n")
+                return _page(200, f"Rule {name} was started.\n")
             case "POST", ["stop"]:
                 self._trigger(name, on=False)
-                return Reply(200, f"Rule {name} was stopped.\n")
+                return _page(200, f"Rule {name} was stopped.\n")
             case "POST", ["restart"]:
                 self._trigger(name, on=False)
                 self._wait_until_stopped(name)
                 self._trigger(name, on=True)
-                return Reply(200, f"Rule {name} was restarted.\n")
+                return _page(200, f"Rule {name} was restarted.\n")
         raise Refusal(405, f"{method} does not fit here")
 
     def _definition(self, name: str) -> Any:
@@ -203,7 +185,7 @@ class Manage:
             never.wait(LOOK_S)
         raise Refusal(503, f"rule {name} did not stop within {RESTART_S:g} s")
 
-    def _validate(self, rule: dict[str, Any]) -> Reply:
+    def _validate(self, rule: dict[str, Any]) -> Page:
         name = str(rule.get("id") or "validated")
         known = self._files.items().get(("rule", name))
         path = self._files.path("rule", name)
@@ -215,9 +197,9 @@ class Manage:
         try:
             compiled = self._files.check(changes)
         except Refusal as refusal:
-            return Reply(422, {"valid": False, "message": str(refusal)})
+            return _page(422, {"valid": False, "message": str(refusal)})
         (plan,) = (compiled.rules[key].plan for key in compiled.rules if key in (name, f"{name}-validated"))
-        return Reply(200, {"valid": True, "sources": list(plan.streams)})
+        return _page(200, {"valid": True, "sources": list(plan.streams)})
 
     # --- rulesets -------------------------------------------------------------------------------------------
 
@@ -229,7 +211,7 @@ class Manage:
                 found[f"{kind}s"][name] = self._files.text(kind, name).strip()
         return found
 
-    def _import(self, request: dict[str, Any]) -> Reply:
+    def _import(self, request: dict[str, Any]) -> Page:
         """Write all of a ruleset, or nothing of it."""
         content = request.get("content")
         ruleset = _object(content.encode()) if isinstance(content, str) else request
@@ -245,7 +227,14 @@ class Manage:
                     rule_text({"id": name, **_rule_of(text)}) if rule else str(text)
                 )
         self._files.write(changes)
-        return Reply(200, {"imported": len(changes)})
+        return _page(200, {"imported": len(changes)})
+
+
+def _page(status: int, value: object) -> Page:
+    """An answer: one sentence as it is, everything else as JSON."""
+    if isinstance(value, str):
+        return Page(status, value.encode(), "text/plain; charset=utf-8")
+    return Page(status, json.dumps(value, ensure_ascii=False).encode() + b"\n")
 
 
 def _told(name: str, status: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from urllib.parse import unquote
 import msgspec
 
 from edge.base.logs import recent
+from edge.base.page import Page, text_page
 from edge.delivery.letters import letter_of, note_retried, read_letters, retried
 from edge.intake.sources.mqtt_visit import Visit, VisitFailed
-from edge.monitor.pages import Page, text_page
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed

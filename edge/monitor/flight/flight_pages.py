@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import unquote
 
+from edge.base.page import Page, text_page
 from edge.monitor.flight.ask import SINCE_MS, Unanswered, Why
 from edge.monitor.flight.listen import Listen, NotThere
-from edge.monitor.pages import Page, text_page
 from sql.errors import SqlError
 
 

@@ -132,8 +132,9 @@ def test_a_list_of_rules_asks_the_loop_once(tmp_path: Path, path: str) -> None:
     files = ManagedFiles(RuleFiles(tmp_path, "UTC", Secrets()))
     reply = Manage(files, status, Audit(tmp_path / "audit.log", SystemClock())).handle("GET", path, b"", "me")
     assert len(asked) == 1
+    assert isinstance(reply.body, bytes)
     assert (
-        reply.value
+        json.loads(reply.body)
         == {
             "/rules": [{"id": "r1", "status": "running"}, {"id": "r2", "status": "stopped"}],
             "/rules/status/all": {"r1": {"status": "running", "rows": 7}, "r2": {"status": "stopped"}},
