@@ -25,9 +25,8 @@ _SPECIAL: dict[Kind, re.Pattern[str]] = {
 }
 _URL_PREFIX = re.compile(r"https?://[^/?#{}]+/", re.IGNORECASE)
 
-
 TOPIC_BYTES_MAX = 65_535
-"""MQTT's limit of a topic."""
+"""MQTT's limit for the UTF-8 form of a topic or a filter."""
 
 
 def check_topic(topic: str) -> None:

@@ -127,10 +127,9 @@ def _retry(arguments: argparse.Namespace, data: Path, letters: list[Letter]) -> 
                             note_retried(data, letter)
         except VisitFailed as error:
             raise UsageError(str(error)) from None
-    print(
-        f"{len(sendable)} {'would be' if arguments.dry_run else ''} published again".replace("  ", " ")
-        + (f", {rest} left: sent before, or without topic and payload" if rest else "")
-    )
+    done = "would be published again" if arguments.dry_run else "published again"
+    left = f", {rest} left: sent before, or without topic and payload" if rest else ""
+    print(f"{len(sendable)} {done}{left}")
     return 0
 
 

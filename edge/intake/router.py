@@ -16,10 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from sinks.dynamic import TOPIC_BYTES_MAX
 from sinks.memory_bus import topic_matches
-
-TOPIC_BYTES_MAX = 65_535
-"""MQTT's limit for the UTF-8 form of a topic or a filter."""
 
 CACHE_TOPICS_MAX = 10_000
 """The number of topics in the cache; one more and the cache is emptied, which costs one walk per topic."""

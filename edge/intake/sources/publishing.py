@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from edge.base.message import DUPLICATE, RETAINED
+from sinks.dynamic import TOPIC_BYTES_MAX
 
 FIRST_ID, LAST_ID = 0x8000, 0xFFFF
 """Packet ids used here; paho counts those of its own packets from 1."""
@@ -145,7 +146,7 @@ class Publishing:
 
     def _encoded(self, topic: str) -> bytes:
         name = topic.encode()
-        if not name or len(name) > 65_535 or any(char in topic for char in "+#\0"):
+        if not name or len(name) > TOPIC_BYTES_MAX or any(char in topic for char in "+#\0"):
             raise ValueError(
                 f"'{topic}' is no topic to publish to: it is empty, too long, or contains '+', '#' or NUL"
             )
