@@ -35,7 +35,7 @@ class Conflict(Exception):
 
 
 class UnknownVersion(Exception):
-    """The tables were written by a newer penstock."""
+    """The newest version cannot be read: a newer penstock wrote it, or its file is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,18 @@ class Tables:
         self.storage = storage
 
     def current(self) -> Version:
-        """The newest version; an empty one if there is none."""
+        """The newest version; an empty one if there is none. Raises UnknownVersion."""
         names = sorted(name for name in self.storage.names(VERSIONS) if name.endswith(".json"))
         content = self.storage.read(f"{VERSIONS}/{names[-1]}") if names else None
-        return decode(content) if content else Version()
+        if content is None:
+            return Version()
+        try:
+            return decode(content)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise UnknownVersion(
+                f"{self.storage.root}/{VERSIONS}/{names[-1]} is damaged; delete it, "
+                "then the version before it counts and the next run takes in what came after that"
+            ) from None
 
     def commit(self, version: Version) -> None:
         """Make `version` (whose number is one above the one it was made from) the current one. Raises

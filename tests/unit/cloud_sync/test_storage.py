@@ -1,14 +1,16 @@
-"""Control files in a folder of this machine, and how many of them a run reads."""
+"""Control files in a folder of this machine: how many of them a run reads, and damaged ones."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from cloud_sync.schemas import Check, schema_file
 from cloud_sync.spark.quality import freshness_limits
 from cloud_sync.spark.storage import LocalStorage
-from cloud_sync.spark.tables import Tables, Version
+from cloud_sync.spark.tables import Tables, UnknownVersion, Version, encode
 from tests.unit.cloud_sync.test_schemas import BASE
 
 
@@ -39,3 +41,17 @@ def test_freshness_reads_the_newest_schema_of_a_rule_alone(tmp_path: Path) -> No
         version.schemas.setdefault("hot", []).append(name)
     assert freshness_limits(Tables(no_session, storage), version) == [("hot", 60_002, "fail")]
     assert asked == [f"schemas/rule=hot/{name}.json"]
+
+
+@pytest.mark.parametrize("content", [b"", b'{"format": 1, "num', b'{"format": 1}', b"[]"])
+def test_a_damaged_version_is_no_empty_one(tmp_path: Path, content: bytes) -> None:
+    """Else the next run would take in the whole bucket anew, and each one after it."""
+    storage = LocalStorage(tmp_path)
+    tables = Tables(cast(Any, None), storage)
+    assert tables.current().number == 0
+    storage.create("_versions/000000000001.json", encode(Version(1, "a")))
+    storage.create("_versions/000000000002.json", content)
+    with pytest.raises(UnknownVersion, match=r"_versions/000000000002\.json is damaged; delete it"):
+        tables.current()
+    storage.delete("_versions/000000000002.json")
+    assert tables.current().number == 1
