@@ -1,10 +1,10 @@
 """Small control files and deletions on any file system that Spark reads: the operations that DataFrames lack.
 
-A local path is handled by Python, where a hard link is the atomic "create if absent". Every other scheme goes
-through Hadoop's FileSystem, whose `create` without overwrite is atomic on HDFS, ABFS and GCS, and on S3 by a
-conditional PUT (hadoop-aws 3.4.2 and newer). A session of Spark Connect has no file systems:
-there object stores are reached by obstore, with a conditional PUT too,
-and a local path must be one of this machine and of the workers.
+A local path is handled by Python, where a hard link is the atomic "create if absent". Every other scheme
+goes through Hadoop. On S3 and GCS a file appears whole, on S3 by a conditional PUT (hadoop-aws 3.4.2 and
+newer). On HDFS and ABFS it is written aside and renamed, which keeps a file that has the name already. A
+session of Spark Connect has no file systems: there object stores are reached by obstore, with a conditional
+PUT too, and a local path must be one of this machine and of the workers.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+PUT_AT_ONCE = ("s3", "s3a", "s3n", "gs")
+"""Schemes of object stores in which a file is there when it is whole, and not before."""
 REQUESTS = 16
 """The number of files asked for at a time."""
 
@@ -150,6 +152,25 @@ class HadoopStorage:
                 "add the connector of this file system "
                 "(for s3a:// spark-submit --packages org.apache.hadoop:hadoop-aws:3.5.0)"
             ) from None
+        self._renames, self._keeping = self._renaming(spark)
+
+    def _renaming(self, spark: SparkSession) -> tuple[Any, Any]:
+        """What renames files, and its option to keep a file that has the name already; None for an object
+        store, where a file appears as a whole and renaming copies it."""
+        if urlsplit(self.root).scheme in PUT_AT_ONCE:
+            return None, None
+        from py4j.protocol import Py4JJavaError
+
+        hadoop = self._jvm.org.apache.hadoop.fs
+        try:
+            found = hadoop.FileContext.getFileContext(self._path("").toUri(), self._files.getConf())
+        except Py4JJavaError:  # Hadoop knows this file system by its older interface alone
+            return None, None
+        gateway: Any = spark.sparkContext._gateway
+        rename = gateway.jvm.org.apache.hadoop.fs.Options.Rename
+        keeping = gateway.new_array(rename, 1)
+        keeping[0] = rename.NONE
+        return found, keeping
 
     def is_folder(self, name: str) -> bool:
         path = self._path(name)
@@ -187,17 +208,35 @@ class HadoopStorage:
     def create(self, name: str, content: bytes) -> bool:
         from py4j.protocol import Py4JJavaError
 
-        builder = self._files.createFile(self._path(name)).overwrite(False).recursive()
         try:
-            stream = builder.opt("fs.option.create.conditional.overwrite", True).build()
-            stream.write(bytearray(content))
-            stream.close()
+            if self._renames is None:
+                self._write(name, content, overwrites=False)
+            else:
+                self._write_aside(name, content)
         except Py4JJavaError as error:
             # S3 answers the conditional PUT when the stream is closed.
             if self._files.exists(self._path(name)):
                 return False
             raise OSError(f"{self.root}/{name}: {error.java_exception}") from None
         return True
+
+    def _write_aside(self, name: str, content: bytes) -> None:
+        """Write a file and give it its name, which fails if that is taken. A file of HDFS or ABFS is there
+        from its first byte on: a run that is killed would leave a part of it."""
+        folder, slash, last = name.rpartition("/")
+        temporary = f"{folder}{slash}.{last}.{uuid.uuid4().hex}"
+        try:
+            self._write(temporary, content, overwrites=True)
+            assert self._renames is not None
+            self._renames.rename(self._path(temporary), self._path(name), self._keeping)
+        finally:
+            self._files.delete(self._path(temporary), False)
+
+    def _write(self, name: str, content: bytes, *, overwrites: bool) -> None:
+        builder = self._files.createFile(self._path(name)).overwrite(overwrites).recursive()
+        stream = builder.opt("fs.option.create.conditional.overwrite", True).build()
+        stream.write(bytearray(content))
+        stream.close()
 
     def delete(self, name: str) -> None:
         self._files.delete(self._path(name), True)

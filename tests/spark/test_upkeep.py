@@ -1,4 +1,5 @@
-"""The commands that change or show the fleet tables: where there are none, and where days were dropped."""
+"""The commands that change or show the fleet tables: where there are none, and where days were dropped;
+control files through Hadoop."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import pytest
 
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.spark import maintenance, view
+from cloud_sync.spark.storage import HadoopStorage
 from edge.cli import main
 from tests.spark.support import DAY_MS, run, upload
 
@@ -26,6 +28,26 @@ def test_a_folder_without_fleet_tables_is_an_error(
     assert main(["cloud", verb, str(out), *rest]) == 1
     assert f"penstock cloud {verb}: {out} holds no fleet tables" in capsys.readouterr().err
     assert not out.exists(), "a lease would have made it"
+
+
+def test_a_file_of_hadoop_is_there_whole_or_not_at_all(spark: Any, tmp_path: Path) -> None:
+    """As on HDFS: a file is there from its first byte on. A folder in the place of a name is not replaced."""
+    storage = HadoopStorage(spark, (tmp_path / "out").as_uri())
+    seen: list[list[str]] = []
+    write = storage._write
+
+    def watched(name: str, content: bytes, *, overwrites: bool) -> None:
+        write(name, content, overwrites=overwrites)
+        seen.append([name for name in storage.names("_versions") if name.endswith(".json")])
+
+    storage._write = watched  # type: ignore[method-assign]
+    assert storage.create("_versions/1.json", b"one") and not storage.create("_versions/1.json", b"two")
+    assert storage.create("_lease.json", b"")
+    assert seen == [[], ["1.json"], ["1.json"]]
+    assert storage.read("_versions/1.json") == b"one" and storage.names("_versions") == ["1.json"]
+    (tmp_path / "out" / "file").touch()
+    with pytest.raises(OSError, match="file/x"):
+        storage.create("file/x", b"")
 
 
 @pytest.mark.slow
