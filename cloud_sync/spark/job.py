@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 from cloud_sync.spark.arrivals import LOOKBACK_MS, Listing, recent
 from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import Held, held
-from cloud_sync.spark.session import SparkMissing, session
+from cloud_sync.spark.session import SparkMissing, failure_in_words, session
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
 from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownVersion, Version, local
+from sinks.base import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,16 +118,26 @@ def main(bucket: str, out: str, options: Options) -> int:
     except JobError as error:
         print(f"penstock cloud aggregate: {error}", file=sys.stderr)
         return FAILED
-    report = json.dumps(asdict(metrics), sort_keys=True)
-    if options.metrics_file:
-        Path(options.metrics_file).write_text(report + "\n", encoding="utf-8")
-    else:
-        print(report)
+    is_told = _tell(json.dumps(asdict(metrics), sort_keys=True), options.metrics_file)
     for sentence in (*metrics.failed, *_left_out(metrics, out, options.dry_run)):
         print(f"penstock cloud aggregate: {sentence}", file=sys.stderr)
     if metrics.failed:
         return BROKEN
+    if not is_told:
+        return FAILED
     return QUARANTINED if metrics.quarantined or metrics.held else OK
+
+
+def _tell(report: str, file: str | None) -> bool:
+    """Write the metrics to a file, or else to standard output; False if the file cannot be written."""
+    try:
+        if file is not None:
+            Path(file).write_text(report + "\n", encoding="utf-8")
+            return True
+    except OSError as error:
+        print(f"penstock cloud aggregate: the run ended, but --metrics: {in_words(error)}", file=sys.stderr)
+    print(report)
+    return file is None
 
 
 def _left_out(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
@@ -148,11 +159,11 @@ def opened(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]
 
             try:
                 yield spark
-            except Py4JJavaError as error:
-                raise JobError(f"Spark failed: {error.java_exception.getMessage()}") from error
-            except PySparkException as error:
-                raise JobError(f"Spark failed: {str(error).strip().splitlines()[0]}") from error
-    except (JavaMissing, SparkMissing, StorageMissing, Held, Conflict, UnknownVersion, OSError) as error:
+            except (Py4JJavaError, PySparkException) as error:
+                raise JobError(f"Spark failed: {failure_in_words(error)}") from error
+    except OSError as error:
+        raise JobError(in_words(error)) from error
+    except (JavaMissing, SparkMissing, StorageMissing, Held, Conflict, UnknownVersion) as error:
         raise JobError(str(error)) from error
 
 
@@ -367,7 +378,7 @@ class _Run:
         return [row["gateway"] for row in view.twins(self._spark, self._tables).collect()]
 
 
-def _same(tables: Tables, version: Any) -> bool:
+def _same(tables: Tables, version: Version) -> bool:
     """True if a version without new files equals the current one: the same heartbeats and turn,
     and in quarantine the same files for the same reasons."""
     from cloud_sync.spark.aggregate import QUARANTINE

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloud_sync.spark.java import find_java, use_java
 
@@ -175,6 +175,23 @@ def _ship(spark: SparkSession) -> None:
         root = Path(__file__).parents[1]
         archive = shutil.make_archive(f"{folder}/penstock", "zip", root.parent, root.name)
         spark.addArtifacts(archive, pyfile=True)
+
+
+def failure_in_words(error: Exception) -> str:
+    """The first lines of an error of Spark and of its deepest cause, such as a full disk. An error of Spark
+    Connect has no cause."""
+    java: Any = vars(error).get("java_exception") or vars(error).get("_origin")
+    if java is None:
+        return _first_line(str(error))
+    told, cause = _first_line(str(java.getMessage())), java
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    last = _first_line(str(cause))
+    return told if last.endswith(told) else f"{told}: {last}"
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].rstrip()
 
 
 def prepare_process() -> None:

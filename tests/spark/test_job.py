@@ -341,6 +341,22 @@ def test_a_missing_bucket_is_one_sentence(
     assert "there is no bucket directory" in capsys.readouterr().err
 
 
+def test_a_failure_of_spark_has_its_cause_and_metrics_are_never_lost(
+    spark: Any, bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(bucket, "gw1", rows(random.Random(1), 3, minutes=1))
+    options = job.Options(now_ms=now_ms, metrics_file=str(out.parent / "none" / "metrics.json"))
+    assert job.main(str(bucket), str(out), options) == job.FAILED
+    told = capsys.readouterr()
+    assert json.loads(told.out)["rows"] == 3 and "--metrics: no such file or directory" in told.err
+    for part in (out / "fleet").rglob("*.parquet"):
+        part.write_bytes(b"no Parquet at all")
+        part.with_name(f".{part.name}.crc").unlink(missing_ok=True)
+    upload(bucket, "gw1", rows(random.Random(2), 3, minutes=1))
+    assert run(bucket, out)[0] == job.FAILED
+    assert "is not a Parquet file" in capsys.readouterr().err
+
+
 def test_a_second_run_is_refused_while_one_works(
     spark: Any, bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
