@@ -124,16 +124,30 @@ class Table:
 
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave and others come, all or none of them. Raises DataError where a key is taken."""
-        leaving = dict.fromkeys(removed)
-        leaving |= self._room(rows, leaving)
+        return Delta(*self._exchange((), rows, list(dict.fromkeys(removed)), now_ms))
+
+    def _exchange(
+        self,
+        updates: Sequence[tuple[Event, Row]],
+        rows: Sequence[Mapping[str, Any]],
+        removed: Sequence[Event],
+        now_ms: int,
+    ) -> tuple[list[TableRow], list[Event]]:
+        """Rows are updated in their place, others come and go, all or none: those that came and went."""
+        updated = dict.fromkeys(event for event, _ in updates)
+        held, leaving = len(self.rows.by_key) - len(removed), {**updated, **dict.fromkeys(removed)}
+        gone = [*removed, *self.bounded.room(held, len(rows), leaving)]
         made = [self.rows.made(row, now_ms) for row in rows]
-        self._check(made, leaving)
-        for event in leaving:
+        if made or gone or self.indexes.unique or not all(itertools.starmap(self._is_under, updates)):
+            changed = [self.rows.made(row, now_ms) for _, row in updates]
+            self._check([*changed, *made], {**updated, **dict.fromkeys(gone)})
+        for event in gone:
             self.rows.remove(event)
+        self.rows.update(updates, now_ms)
         for event in made:
             self.rows.add(event, now_ms)
         self.version += 1
-        return Delta(made, list(leaving))
+        return made, gone
 
     def next_stamp(self) -> int | None:
         """The stamp of rows whose columns the caller changes itself, under their keys; None where indexes or
@@ -161,32 +175,14 @@ class Table:
 
         `updates`: rows, each with the values of its columns from now on.
         """
-        made = [self.rows.made(row, now_ms) for row in rows]
-        if rows or removed or self.indexes.unique or not all(itertools.starmap(self._is_under, updates)):
-            updated = dict.fromkeys(event for event, _ in updates)
-            removed = [*removed, *self._room(rows, {**updated, **dict.fromkeys(removed)}, len(removed))]
-            changed = [self.rows.made(row, now_ms) for _, row in updates]
-            self._check([*changed, *made], {**updated, **dict.fromkeys(removed)})
         before = [event.row for event, _ in updates]
-        before += [event.row for event in removed]
-        for event in removed:
-            self.rows.remove(event)
-        self.rows.update(updates, now_ms)
-        for event in made:
-            self.rows.add(event, now_ms)
-        self.version += 1
-        return [row for _, row in updates] + [event.row for event in made], before
+        made, gone = self._exchange(updates, rows, removed, now_ms)
+        came = [row for _, row in updates] + [event.row for event in made]
+        return came, before + [event.row for event in gone]
 
     def _is_under(self, event: Event, row: Row) -> bool:
         """True if values of a row are under its present key."""
         return self.rows.by_key.get(self.rows.key_of_row(row)) is event
-
-    def _room(
-        self, rows: Sequence[Any], leaving: Mapping[Event, Any], gone: int | None = None
-    ) -> dict[Event, None]:
-        """The rows that go so that `rows` fit; `gone`: how many of those leaving do not come back."""
-        held = len(self.rows.by_key) - (len(leaving) if gone is None else gone)
-        return dict.fromkeys(self.bounded.room(held, len(rows), leaving))
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`: rows that were not written for long go."""
