@@ -31,19 +31,9 @@ class NamedWindow:
 
     kind = "window"
 
-    def __init__(
-        self,
-        declaration: WindowDeclaration,
-        operator: Operator,
-        *,
-        batches: bool,
-        begin: Callable[[int], None] | None = None,
-    ) -> None:
-        """`batches`: a batch gathers, so that what is in the window and what was posted are two things.
-        `begin` is called with the instant before the data windows work, where several named windows share
-        their functions."""
+    def __init__(self, declaration: WindowDeclaration, operator: Operator, *, batches: bool) -> None:
+        """`batches`: a batch gathers, so that what is in the window and what was posted are two things."""
         self.declaration = declaration
-        self.begin = begin
         self.name = declaration.name
         self.columns = tuple(declaration.columns)
         self.operator = operator
@@ -59,6 +49,8 @@ class NamedWindow:
         """The holder of rows whose numbers are those of `seq`."""
         self.version = 0
         """Grows with every change: a reader that keeps results computed from the rows compares it."""
+        self.begin: Callable[[int], None] = lambda now_ms: None
+        """Called before the data windows work, where several named windows share their functions."""
         self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
         """Called for every change. The engine passes it on to the consumers."""
         self.entered: Callable[[NamedWindow, Mapping[str, Any]], None] = lambda window, row: None
@@ -140,33 +132,22 @@ class NamedWindow:
 
     def _apply(self, delta: Delta, now_ms: int) -> Delta:
         """Let the data windows take a change in."""
-        if self.begin is not None:
-            self.begin(now_ms)
-        if delta.removed:
-            posts = self.operator.push(Delta((), delta.removed), now_ms)
-            self._note(posts)
-        else:
-            posts = []
-        for event in delta.inserted:
-            entered = self.operator.push(Delta((event,)), now_ms)
-            self._note(entered)
-            posts += entered
+        self.begin(now_ms)
+        leaving = [Delta((), delta.removed)] if delta.removed else []
+        posts: list[Delta] = []
+        for part in (*leaving, *(Delta((event,)) for event in delta.inserted)):
+            posts += self._noted(self.operator.push(part, now_ms))
         return self._posted(posts)
 
     def advance(self, now_ms: int) -> Delta:
         """Time has come to `now_ms`: rows expire, batches are released."""
-        if self.begin is not None:
-            self.begin(now_ms)
+        self.begin(now_ms)
         posts: list[Delta] = []
         while (deadline := self.operator.next_deadline()) is not None and deadline <= now_ms:
-            found = self.operator.advance(now_ms)
-            self._note(found)
-            posts += found
+            posts += self._noted(self.operator.advance(now_ms))
         aged = self.bounded.aged(now_ms)
         if aged:
-            found = self.operator.push(Delta((), aged), now_ms)
-            self._note(found)
-            posts += found
+            posts += self._noted(self.operator.push(Delta((), aged), now_ms))
         return self._posted(posts)
 
     def next_deadline(self) -> int | None:
@@ -175,13 +156,11 @@ class NamedWindow:
 
     def variable_changed(self, now_ms: int) -> Delta:
         """Time has come to `now_ms` after a variable has changed: data windows let go of rows."""
-        if self.begin is not None:
-            self.begin(now_ms)
-        posts = self.operator.variable_changed(now_ms)
-        self._note(posts)
-        return self._posted(posts)
+        self.begin(now_ms)
+        return self._posted(self._noted(self.operator.variable_changed(now_ms)))
 
-    def _note(self, posts: Iterable[Delta]) -> None:
+    def _noted(self, posts: list[Delta]) -> list[Delta]:
+        """What the data windows have posted, with the rows, indexes and bounds changed by it."""
         for inserted, removed in posts:
             for event in inserted:
                 self.rows[event] = None
@@ -192,6 +171,7 @@ class NamedWindow:
                     del self.rows[event]
                     self.indexes.remove(event)
                     self.bounded.left(event)
+        return posts
 
     def _posted(self, posts: Sequence[Delta]) -> Delta:
         self.version += 1

@@ -78,8 +78,9 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         self.seat.take(env.now_ms)
         self.began = env.catalog.values_of(code.read_at_start)
         operator = code.builder.build(env.now_ms, Nobody(), lambda: env.now_ms)
-        begin = None if env.partition is None else self.seat.take
-        self.relation = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
+        self.relation = NamedWindow(code.declaration, operator, batches=code.batches)
+        if env.partition is not None:
+            self.relation.begin = self.seat.take
         self.relation.publish = env.catalog.loop.publish
         self.relation.entered = env.catalog.loop.entered
         self.late_ms: int | None = None
