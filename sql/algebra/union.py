@@ -36,6 +36,8 @@ class Union(Policy):
         self.holders: dict[Event, int] = {}
         self.departure = Removal.ANY
         self.has_timers = any(member.has_timers for member in members)
+        self.written = _written(members)
+        """The members, if the statements of all of them stand in the loop."""
 
     def admits(self, event: Event, now: int) -> bool:
         admitted = [member.admits(event, now) for member in self.members]
@@ -54,42 +56,25 @@ class Union(Policy):
 
     @property
     def needs_event(self) -> bool:
-        return not self._is_written
-
-    @property
-    def _is_written(self) -> bool:
-        """True if the statements of all members stand in the loop: all take every event
-        and keep it at first."""
-        return all(
-            isinstance(member, LatestPerKey)
-            or (isinstance(member, Queue) and member.is_queue and not member.refuses)
-            for member in self.members
-        )
+        return not self.written
 
     def write_load(self, source: SourceWriter, place: str) -> None:
-        if not self._is_written:
+        if not self.written:
             super().write_load(source, place)
             return
         source.line(f"holders = {place}.holders")
-        for number, member in enumerate(self.members):
-            assert isinstance(member, LatestPerKey | Queue)
-            member.window = f"window_{number}"
-            if isinstance(member, LatestPerKey):
-                member.unique = f"unique_{number}"
-            else:
-                member.mark = f"_{number}"
+        for number, member in enumerate(self.written):
+            member.window, member.mark = f"window_{number}", f"_{number}"
             member.write_load(source, f"{place}.members[{number}]")
 
     def write_prepare(self, loop: LoopWriter) -> None:
-        if not self._is_written:
+        if not self.written:
             super().write_prepare(loop)
-            return
-        for member in self.members:
-            assert isinstance(member, Policy)
+        for member in self.written:
             member.write_prepare(loop)
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        if not self._is_written:
+        if not self.written:
             super().write_enter(source, leave)
             return
 
@@ -100,8 +85,7 @@ class Union(Policy):
                 leave()
 
         source.line(f"holders[x] = {len(self.members)}")
-        for member in self.members:
-            assert isinstance(member, Policy)
+        for member in self.written:
             member.write_enter(source, release)
 
     def discard(self, event: Event) -> bool:
@@ -149,6 +133,17 @@ class Union(Policy):
         self.holders = {find(seq): count for seq, count in state["holders"]}
         for member, part in zip(self.members, state["members"], strict=True):
             member.restore(part, find)
+
+
+def _written(members: Sequence[Policy | EventBatch]) -> Sequence[LatestPerKey | Queue]:
+    """The members, if all take every event and keep it at first; else none."""
+    found = [
+        member
+        for member in members
+        if isinstance(member, LatestPerKey)
+        or (isinstance(member, Queue) and member.is_queue and not member.refuses)
+    ]
+    return found if len(found) == len(members) else ()
 
 
 def _removed(out: Sequence[Event] | Delta | None) -> Sequence[Event]:

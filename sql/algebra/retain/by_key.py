@@ -24,8 +24,8 @@ class OnePerKey(Policy):
 
     departure = Removal.ANY
     needs_event = False
-    window, unique = "window", "unique"
-    """The names of the container and of the key in the text."""
+    window, mark = "window", ""
+    """The name of the container in the text, and the suffix of the name of the key."""
 
     def __init__(self, nodes: Sequence[Bound], key: Callable[[Event], Hashable]) -> None:
         self.nodes = nodes
@@ -56,6 +56,11 @@ class OnePerKey(Policy):
 
     def write_prepare(self, loop: LoopWriter) -> None:
         loop.key(self.nodes, self.unique)
+
+    @property
+    def unique(self) -> str:
+        """The name of the key in the text."""
+        return f"unique{self.mark}"
 
 
 class LatestPerKey(OnePerKey):
