@@ -79,7 +79,8 @@ class RowwiseText:
 
     def push(self, rule: str, fail: Callable[[Any, BaseException], None]) -> Generated:
         """The rule's own loop; `fail` is called for events that cannot be evaluated."""
-        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": rule, "fail": fail}
+        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "key_of": key_of}
+        self.names.bound |= {"rule": rule, "fail": fail}
         plan, writer = self.plan, SourceWriter()
         header, arguments = (
             ("for e, now_ms in zip(rows, times):", "rows, times, out")
@@ -155,15 +156,9 @@ class RowwiseText:
 
     def _write_states(self, writer: SourceWriter) -> None:
         """Before the loop: the states of analytic functions that have only one."""
-        assert self.analytic is not None
-        names = self.names
-        fresh = names.bind(self.analytic.fresh, "fresh_state")
         for i, call in enumerate(self.plan.analytics):
-            states = names.bind(self.analytic.partitions[i], f"states_{i}")
             if not call.partition_by:
-                with writer.block(f"if () not in {states}:"):
-                    writer.line(f"{states}[()] = {fresh}({call.name!r})")
-                writer.line(f"state_{i} = {states}[()]")
+                self._write_state(writer, i, call, "()")
 
     def _write_analytic(self, loop: LoopWriter, i: int, call: AnalyticCall) -> list[str]:
         """Its value for an event; the lines that keep what the event changes,
@@ -174,24 +169,21 @@ class RowwiseText:
             when = f"when_{i}"
             loop.line(f"{when} = {loop.true(call.when)}", call.when.span)
         if call.partition_by:
-            self._write_state(loop, i, call)
+            loop.key(call.partition_by, f"key_{i}")
+            self._write_state(loop.source, i, call, f"key_{i}")
         if is_plain_lag(call):
             return self._write_lag(loop, i, call, args[0], when)
         loop.line(f"x_{i} = state_{i}.step([{', '.join(args)}], {when})")
         return [f"state_{i}.keep()"]
 
-    def _write_state(self, loop: LoopWriter, i: int, call: AnalyticCall) -> None:
+    def _write_state(self, writer: SourceWriter, i: int, call: AnalyticCall, key: str) -> None:
+        """The state of a function for a key."""
         assert self.analytic is not None
-        names = self.names
-        states = names.bind(self.analytic.partitions[i], f"states_{i}")
-        fresh = names.bind(self.analytic.fresh, "fresh_state")
-        key_name = names.bind(key_of, "key_of")
-        keys = [f"{key_name}({loop.value(node)})" for node in call.partition_by]
-        key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
-        loop.line(f"key = {key}", call.partition_by[0].span)
-        loop.line(f"state_{i} = {states}.get(key)")
-        with loop.source.block(f"if state_{i} is None:"):
-            loop.line(f"state_{i} = {states}[key] = {fresh}({call.name!r})")
+        states = self.names.bind(self.analytic.partitions[i], f"states_{i}")
+        fresh = self.names.bind(self.analytic.fresh, "fresh_state")
+        writer.line(f"state_{i} = {states}.get({key})")
+        with writer.block(f"if state_{i} is None:"):
+            writer.line(f"state_{i} = {states}[{key}] = {fresh}({call.name!r})")
 
     def _write_lag(self, loop: LoopWriter, i: int, call: AnalyticCall, value: str, when: str) -> list[str]:
         """`lag(x, n)` on the state's own values: what `Lag` does for a literal n and no default."""
