@@ -18,7 +18,7 @@ With grouping sets `g` and `h` are lists, of a group of each set:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -174,28 +174,26 @@ class Fold:
         source = loop.source
         self.write_keys(loop)
         source.line("g = []")
-        with source.block("try:"), source.block("for key in keys:"):
+        with self._dropping(source, "g."), source.block("for key in keys:"):
             self._write_group(loop, event, "g_i")
             source.line("g.append(g_i)")
             for part in self.kept.checked:
                 part.check(loop, "g_i.")
-        with source.block("except DATA_ERRORS:"):
-            self.write_dropped(source, "g.")
-            source.line("raise")
 
     def _write_checks(self, loop: LoopWriter, owner: str) -> None:
-        if not self.kept.checked:
-            return
-        if not self.is_grouped:
-            for part in self.kept.checked:
+        checked = self.kept.checked
+        with self._dropping(loop.source, owner) if checked and self.is_grouped else nullcontext():
+            for part in checked:
                 part.check(loop, owner)
-            return
-        with loop.source.block("try:"):
-            for part in self.kept.checked:
-                part.check(loop, owner)
-        with loop.source.block("except DATA_ERRORS:"):
-            self.write_dropped(loop.source, owner)
-            loop.source.line("raise")
+
+    @contextmanager
+    def _dropping(self, source: SourceWriter, owner: str) -> Iterator[None]:
+        """A block: where it fails, groups that are new go."""
+        with source.block("try:"):
+            yield
+        with source.block("except DATA_ERRORS:"):
+            self.write_dropped(source, owner)
+            source.line("raise")
 
     def write_dropped(self, source: SourceWriter, owner: str) -> None:
         """Groups without events go."""

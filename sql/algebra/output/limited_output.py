@@ -7,9 +7,10 @@ Without a limit every step is emitted at once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any
 
 from sql.algebra.output.given import Given, Snapshot
+from sql.algebra.output.last_valid import LastValid
 from sql.algebra.output.output_triggers import After, Always, CountedCondition, EveryEvents, OutputTrigger
 from sql.emission import Out, Update
 from sql.types import Saved
@@ -17,13 +18,6 @@ from sql.types import Saved
 LimitState = tuple[Saved, Saved, tuple[int, int | None] | None, dict[str, int | None] | None, Saved]
 """The states of the condition and of the rows, what `after` still swallows, the counters of the end, and the
 parameter that reads variables (earlier versions did not save it)."""
-
-
-class LimitParameter(Protocol):
-    """A parameter that reads variables, and has a state: the last ones that it could have."""
-
-    def snapshot(self) -> Saved: ...
-    def restore(self, state: Saved) -> None: ...
 
 
 class LimitedOutput:
@@ -35,8 +29,9 @@ class LimitedOutput:
         given: Given,
         after: After | None,
         at_end: CountedCondition | None = None,
-        parameter: LimitParameter | None = None,
+        parameter: LastValid[Any] | None = None,
     ) -> None:
+        """`parameter`: the one of the condition, if it reads variables again and again."""
         self.condition = condition
         self.at_end = at_end
         self.given = given

@@ -172,10 +172,8 @@ class Sources:
         if self.joined is None:
             for deltas in posts.values():
                 yield from deltas
-            return
-        for change in _joined_changes(self.joined, posts, self.matches):
-            if change is not None:
-                yield change
+        else:
+            yield from filter(None, _joined_changes(self.joined, posts, self.matches))
 
     # --- time -----------------------------------------------------------------------------------------------
 
