@@ -19,7 +19,7 @@ from edge.intake.codecs.rows import attributes
 from rules.compiled import CompiledRule
 from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
-from sql.engine.validation import columns_read
+from sql.catalog.validation import columns_read
 from sql.plan.logical import Plan
 from sql.plan.relation_plan import changed_by
 from sql.rows import Shape

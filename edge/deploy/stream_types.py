@@ -15,7 +15,7 @@ from edge.intake.sources.known import source_kinds
 from sql.catalog.stores import STORES
 from sql.catalog.streams import Stream
 from sql.catalog.topics import topic_parts
-from sql.engine.validation import Validator, columns_read
+from sql.catalog.validation import Validator, columns_read
 from sql.plan.logical import Plan
 from sql.record import replace
 

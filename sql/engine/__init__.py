@@ -5,7 +5,7 @@
     roster, timers             the running queries, the readers of each stream, the deadlines
     boundary                   what a rule raises is its own matter
     interplay                  whether statements see each other's effects
-    validation, time_stamps    declared types and instants of events
+    time_stamps                instants of events
     filter_index, families     an event meets only the rules that can match it (`indexable`); rules alike
                                share a loop
     sharing                    rules that share groups, or a stage of event time

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
+from sql.catalog.validation import Validators
 from sql.emission import Emission, Row, joined
 from sql.engine.boundary import Boundary
 from sql.engine.event_time.event_time_query import EventTime
@@ -17,7 +18,6 @@ from sql.engine.filter_index import FilterIndex
 from sql.engine.roster import Roster
 from sql.engine.steps import Consumer, Steps
 from sql.engine.timers import Timers
-from sql.engine.validation import Validators
 from sql.rows import as_dict
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from edge.intake.codecs.rows import META, attributes, row_class
-from sql.engine.validation import Validator
+from sql.catalog.validation import Validator
 from sql.errors import DataError, did_you_mean
 from sql.record import Record, field
 

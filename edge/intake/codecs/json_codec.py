@@ -28,7 +28,7 @@ import msgspec
 from edge.intake.codecs.base import Bad, BadPayload, CodecOptions, Row, too_long
 from edge.intake.codecs.rows import META, attributes, row_class
 from edge.intake.codecs.typed import row_parser
-from sql.engine.validation import Validator
+from sql.catalog.validation import Validator
 from sql.errors import DataError
 
 LONG_BYTES = 10_000

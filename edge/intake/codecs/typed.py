@@ -16,7 +16,7 @@ import msgspec
 
 from edge.intake.codecs.base import Row
 from edge.intake.codecs.rows import attributes
-from sql.engine.validation import Validator
+from sql.catalog.validation import Validator
 from sql.types import Type
 
 _CLASSES: dict[Type, Any] = {

@@ -49,7 +49,7 @@ DYNAMIC_ATTRIBUTES = {
     "sql/binder/statements/trigger_binder.py": 1, "sql/calendar/zones.py": 1,
     "sql/codegen/operand_writer.py": 1, "sql/codegen/support.py": 1,
     "sql/engine/time_stamps.py": 1, "sql/engine/statement/groups.py": 1,
-    "sql/engine/validation.py": 3, "sql/explain/composition.py": 1, "sql/explain/timelines/recording.py": 1,
+    "sql/catalog/validation.py": 3, "sql/explain/composition.py": 1, "sql/explain/timelines/recording.py": 1,
     "sql/rows.py": 3,
 }  # fmt: skip
 """Calls of getattr and hasattr: attributes of foreign objects, and names that are data."""
