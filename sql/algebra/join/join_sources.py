@@ -44,10 +44,7 @@ class JoinSources:
         for place, delta in changes.items():
             store = self.stores[place]
             if isinstance(store, Rows):
-                for event in delta.inserted:
-                    store.add(event)
-                for event in delta.removed:
-                    store.remove(event)
+                store.change(delta)
 
     def held(self) -> Iterator[Event]:
         """The rows that are kept."""

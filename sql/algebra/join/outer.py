@@ -215,17 +215,13 @@ class Outer:
     def change(self, changes: Mapping[int, Delta], *, is_known: bool = False) -> Net:
         """The net change of the joined rows, from the rows that came and went by source. `is_known`: rows of
         a snapshot come, whose errors were reported."""
-        inserted, removed = changes.get(0, Delta())
-        net: Net = {}
-        first = self.stores[0]
-        for event in inserted:
+        change, first, net = changes.get(0, Delta()), self.stores[0], Net()
+        if isinstance(first, Rows):
+            first.change(change)
+        for event in change.inserted:
             _count(net, (event,), 1)
-            if isinstance(first, Rows):
-                first.add(event)
-        for event in removed:
+        for event in change.removed:
             _count(net, (event,), -1)
-            if isinstance(first, Rows):
-                first.remove(event)
         net = {sides: count for sides, count in net.items() if count}
         for step in self.steps:
             came, went = changes.get(step.place, Delta())

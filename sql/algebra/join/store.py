@@ -40,6 +40,13 @@ class Rows:
         """The function that finds rows by these columns and in order of one more."""
         return self.indexes.in_order(equal, ordered, self.events).find
 
+    def change(self, delta: Delta) -> None:
+        """Rows came, rows left."""
+        for event in delta.inserted:
+            self.add(event)
+        for event in delta.removed:
+            self.remove(event)
+
     def add(self, event: Event) -> None:
         """A row came."""
         self.events[event] = None

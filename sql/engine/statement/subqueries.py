@@ -93,13 +93,9 @@ class Correlated:
                 self.fail(row, error)
 
     def _take(self, deltas: Iterable[Delta]) -> None:
-        if not isinstance(self.rows, Rows):
-            return
-        for inserted, removed in deltas:
-            for event in inserted:
-                self.rows.add(event)
-            for event in removed:
-                self.rows.remove(event)
+        if isinstance(self.rows, Rows):
+            for delta in deltas:
+                self.rows.change(delta)
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         """A variable has a new value: rows may leave the window."""
