@@ -103,10 +103,10 @@ class Program(SharedCode):
         """The item keys of each source's windows in a stream query."""
         lots = [source.lot for source in self.plan.sources]
         return [
-            [self.functions.key(keys) for keys in (lot.partition_by, lot.unique) if keys]
+            [builder.functions.key(keys) for keys in (lot.partition_by, lot.unique) if keys]
             if lot is not None
             else []
-            for lot in lots
+            for lot, builder in zip(lots, self.builders, strict=True)
         ]
 
     def shared_accumulators(self) -> dict[int, LocalGroups]:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.event import Delta, net
+from sql.algebra.event import Delta, Event, net
 from sql.algebra.operator import Pass
 from sql.algebra.retain.values import net_of_values
 from sql.codegen.functions import DATA_ERRORS
@@ -20,6 +20,7 @@ from sql.compiler.shared_code import Environment
 from sql.compiler.statement.driving import takes_times
 from sql.emission import Emission
 from sql.engine.statement.running_statement import RunningStatement
+from sql.engine.statement.statement_sources import Posts
 from sql.engine.time_stamps import time_stamp
 
 
@@ -27,12 +28,16 @@ class StreamQuery(RunningStatement):
     """A `from … select …` query."""
 
     takes_lots = True
+    begins = True
+    """True if what comes next is not of the activation before. In a join what several queries give out at one
+    instant is one activation: a query over a stream and over what another one made of it meets both."""
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Messages from outside are an activation each, however they were batched."""
         if self.program.text.is_driven:
             return super().push(stream, rows, now_ms)
         for row in rows:
+            self.begins = True
             self._activation(stream, [row], now_ms)
         return self.take()
 
@@ -42,6 +47,7 @@ class StreamQuery(RunningStatement):
         return self.take()
 
     def _activation(self, stream: str, rows: Sequence[Any], now_ms: int) -> None:
+        self.begins = self.begins or now_ms > self.now_ms
         self.now_ms = now_ms
         self.begin(now_ms)
         self.counts["events_in"] += len(rows)
@@ -81,22 +87,37 @@ class StreamQuery(RunningStatement):
     def _activate(self, index: int, deltas: list[Delta], at_ms: int) -> None:
         is_net = len(deltas) == 1 and (self.windows[index].is_net or len(deltas[0].inserted) < 2)
         lot = deltas[0] if is_net else self._net(index, deltas)
-        if isinstance(self.windows[index], Pass):
-            lot = Delta(lot.inserted, self.sources.items)
-            self.sources.items = list(lot.inserted)
-        if not lot.inserted and not lot.removed:
+        if not (lot.inserted or lot.removed or self._leaving()):
             return
         new: list[Any] = []
         old: list[Any] = []
-        for delta in self.sources.changes({index: [lot]}):
+        for delta in self.sources.changes(self._with_items(index, lot)):
             self.change(delta, new, old)
         rows = old if self.plan.selector == "rstream" else new
         inserted = self.output.ordered(rows) if rows else []
         if inserted:
             self.out.append(Emission(self.name, at_ms, "rows", inserted))
 
+    def _leaving(self) -> list[tuple[int, Event]]:
+        """The items without window of an activation that is over, with their sources."""
+        return self.sources.items if self.begins or self.joined is None else []
+
+    def _with_items(self, index: int, lot: Delta) -> Posts:
+        """The changes of the sources by a lot of one of them: items of an activation that is over leave."""
+        posts = {index: lot}
+        for place, event in self._leaving():
+            before = posts.get(place, Delta())
+            posts[place] = Delta(before.inserted, (*before.removed, event))
+        if self._leaving():
+            self.sources.items = []
+        self.begins = False
+        if isinstance(self.windows[index], Pass):
+            self.sources.items += [(index, event) for event in lot.inserted]
+        return {place: [delta] for place, delta in posts.items()}
+
     def advance(self, now_ms: int) -> list[Emission]:
         """Do what is due at or before `now_ms`: the expiries of all partitions are one lot."""
+        self.begins = self.begins or now_ms > self.now_ms
         self.now_ms = max(self.now_ms, now_ms)
         self.begin(self.now_ms)
         for index, window in enumerate(self.windows):

@@ -63,8 +63,9 @@ class Sources:
         recognizers = {index: found.recognizer for index, found in self.recognized.items()}
         self.machines: dict[int, Matches | Recognizer | HeldRecognizer] = {**self.matches, **recognizers}
         """The finders of matches, of patterns over events and over rows, by the place of their source."""
-        self.items: list[Event] = []
-        """The items without window of a stream query, which are there during their activation."""
+        self.items: list[tuple[int, Event]] = []
+        """The items without window of a stream query, which are there during their activation,
+        each with its source."""
         self.late: set[int] = set()
         """The places of the windows that a changed variable may change at the next advance of time."""
         self.arrived: list[tuple[int, Event]] | None = None
@@ -249,7 +250,7 @@ class Sources:
 
     def held(self) -> Iterator[Event]:
         """The events without window, and those of the join."""
-        yield from self.items
+        yield from (event for _, event in self.items)
         if self.joined is not None:
             yield from self.joined.held()
 
@@ -265,13 +266,14 @@ class Sources:
 
     def waiting(self) -> dict[str, Any]:
         """The windows that wait for the next advance of time, and the items without window, by number."""
-        return {"late": sorted(self.late), "items": [event.seq for event in self.items]}
+        return {"late": sorted(self.late), "current": [[place, event.seq] for place, event in self.items]}
 
     def restore(self, state: dict[str, Any], store: EventStore, make_row: MakeRow) -> None:
         """Put the state of a statement's sources back into sources just made."""
         snapshot, find = state["sources"], store.find
         self.late = set(state.get("late", ()))
-        self.items = [find(seq) for seq in state.get("items", ())]
+        current = state.get("current", [(0, seq) for seq in state.get("items", ())])
+        self.items = [(place, find(seq)) for place, seq in current]
         for window, part in zip(self.windows, snapshot["windows"], strict=True):
             window.restore(part, find)
         if self.joined is not None:
