@@ -9,7 +9,7 @@ from sql.catalog.streams import Catalog, Variable
 from sql.compiler.shared_code import Environment
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.query import QueryDecorator, Running
+from sql.engine.query import QueryDecorator, Running, put_back
 from sql.engine.start import start, starter
 from sql.errors import NOWHERE, CorruptState, SqlError
 from sql.plan.asks import ready_stream
@@ -60,7 +60,7 @@ class Deployment:
 
                 query = EventTime(OwnContext(plan, env), env)
         if state is not None:
-            query.restore(state)
+            put_back(query, state)
         elif plan.relations:
             query.fill()
         self.host(env.name, query, streams_of(env.name, plan), plan.pattern_streams)
@@ -168,7 +168,7 @@ class Deployment:
         if state is not None:
             if begins and state.get("context") is not None:
                 host.restore(state["context"])
-            member.restore(state)
+            put_back(member, state)
         self.dispatch.steps.finish(self.dispatch.collect(emissions), now_ms)
         self.timers.schedule(host.name)
 

@@ -18,7 +18,7 @@ from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Emissions
 from sql.engine.deployment import Deployment
 from sql.engine.dispatch import Dispatch
-from sql.engine.query import Running
+from sql.engine.query import Running, put_back
 from sql.engine.relations.view import RelationView
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.steps import without
@@ -293,7 +293,7 @@ class Engine:
         query = self.queries[name]
         if state.get("began", query.began) != query.began:
             query = self.deployment.begin_again(query, state)
-        query.restore(state)
+        put_back(query, state)
         self.timers.schedule(name)
 
 

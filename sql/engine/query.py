@@ -128,6 +128,19 @@ SNAPSHOT_VERSION = 2
 """The version of stored states; states of another version are not restored."""
 
 
+UNFIT = (LookupError, TypeError, ValueError, AttributeError)
+"""The errors of reading a state that has another form."""
+
+
+def put_back(query: Running, snapshot: dict[str, Any]) -> None:
+    """Restore a query just made; CorruptState also for a snapshot whose form another version has written."""
+    try:
+        query.restore(snapshot)
+    except UNFIT as error:
+        reason = f"it has another form, perhaps that of another version of penstock ({error!r})"
+        raise CorruptState(reason) from error
+
+
 class Stateful(Protocol):
     """A part of a query that has a state."""
 

@@ -74,11 +74,6 @@ class Seen:
     """When the rule was deployed, if that was in this time."""
 
 
-UNFIT = (CorruptState, LookupError, TypeError, ValueError, AttributeError)
-"""The errors of restoring a rule's state in a probe whose state has another form: a probe without HAVING may
-keep less of a group than its rule."""
-
-
 def state_of(plan: Plan, state: dict[str, Any]) -> dict[str, Any]:
     """The state of a rule as that of a probe, which keeps the same in windows and groups:
     marked with what the probe computes, in each partition of a context."""
@@ -180,7 +175,7 @@ class Observer:
                 engine.deploy(name, probe.plan, self._now_ms, own, shape=shape, make_row=make_row)
             except SqlError:
                 continue
-            except UNFIT:
+            except CorruptState:  # a probe without HAVING may keep less of a group than its rule
                 engine.remove(name)
                 own = None
                 engine.deploy(name, probe.plan, self._now_ms, shape=shape, make_row=make_row)

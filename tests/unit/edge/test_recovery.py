@@ -214,3 +214,28 @@ def test_state_of_a_version_before_the_journal_is_taken_over(tmp_path: Path) -> 
     world.crash()
     assert world.recovery.found.messages == 1
     world.close()
+
+
+def test_state_in_a_form_that_is_not_known_costs_its_rule_the_state_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after a rollback from a later version."""
+    for name in ("before", "after"):
+        (tmp_path / name / "rules").mkdir(parents=True)
+        (tmp_path / name / "rules" / "a.yaml").write_text(RULES)
+    earlier, world = World(tmp_path / "before"), World(tmp_path / "after")
+    earlier.source.send({"n": 1, "g": 0}, {"n": 2, "g": 0})
+    earlier.gateway.turn()
+    state = earlier.state()
+    del state["rules"]["threes"]["state"]["parts"]
+    world.recovery.restore(state)
+    world.source.send(*({"n": number, "g": 0} for number in (10, 20, 30)))
+    world.gateway.turn()
+    assert not world.manager.rules.failed
+    states = {rule: running.state for rule, running in world.manager.running.items()}
+    assert states == {rule: "reset" if rule == "threes" else "restored" for rule in states}
+    assert [body["keys"] for rule, body in rows(world) if rule == "after"] == [{"n": 60, "before": None}]
+    (record,) = [record for record in caplog.records if record.message == "rule.state_unusable"]
+    assert "another version of penstock (KeyError('parts'))" in record.__dict__["error"]
+    earlier.close()
+    world.close()
