@@ -215,3 +215,25 @@ class Report:
         elif len(self.found) == PROBLEMS_MAX:
             message = f"the file has more than {PROBLEMS_MAX} problems; the rest is not shown"
             self.found.append(self.text.problem("R003", message, span))
+
+
+_CODES = re.compile(r"\[Errno -?\d+\] |\[SSL: \w+\] | \(_ssl\.c:\d+\)")
+_UNVERIFIED = "certificate verify failed"
+
+
+def in_words(failure: BaseException, *, with_file: bool = True) -> str:
+    """A failure of the system or the network without the number of the error, with the remedy where it has
+    one; without the file where the sentence around it names that.
+
+    >>> in_words(ConnectionRefusedError(111, "Connection refused")), in_words(TimeoutError())
+    ('connection refused', 'TimeoutError')
+    >>> in_words(PermissionError(13, "Permission denied", "a"), with_file=False)
+    'permission denied'
+    """
+    text = str(failure)
+    if not with_file and isinstance(failure, OSError) and failure.strerror:
+        text = failure.strerror
+    text = _CODES.sub("", text) or type(failure).__name__
+    if text.startswith(_UNVERIFIED):
+        text += "; name the authority that signed it (caFile, rootCaPath), and the server as it calls itself"
+    return text[0].lower() + text[1:] if text.split()[0].istitle() else text

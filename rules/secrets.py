@@ -17,6 +17,8 @@ from typing import Any
 
 from pydantic_core import core_schema
 
+from rules.problems import in_words
+
 STARS = "***"
 CONFIGURATION = "PENSTOCK__"
 """The prefix of variables that configure the gateway: no rule file may read them."""
@@ -180,8 +182,11 @@ class Secrets:
             if path.stat().st_size > self.file_bytes_max:
                 raise Unresolved(f"the secret file '{name}' is larger than {self.file_bytes_max} bytes")
             return path.read_text("utf-8").rstrip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise Unresolved(f"the secret file '{name}' cannot be read: {type(error).__name__}") from None
+        except OSError as error:
+            reason = in_words(error, with_file=False)
+            raise Unresolved(f"the secret file '{name}' cannot be read: {reason}") from None
+        except UnicodeDecodeError:
+            raise Unresolved(f"the secret file '{name}' is not UTF-8; save it as UTF-8") from None
 
     def resolve_all(
         self, value: object, path: tuple[Any, ...] = ()

@@ -13,13 +13,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import random
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
+from rules import problems
 from rules.model import Bind, Widen, provide_actions, register_action
 from sinks.columns import check_columns
 from sql.errors import did_you_mean
@@ -39,27 +39,9 @@ Outcome = Literal["delivered", "rejected", "dropped"]
 PORTS = {"http": 80, "https": 443, "tcp": 1883, "mqtt": 1883, "ssl": 8883, "tls": 8883, "mqtts": 8883}
 """The port of an address that names none, by its scheme."""
 
-_CODES = re.compile(r"\[Errno -?\d+\] |\[SSL: \w+\] | \(_ssl\.c:\d+\)")
-_UNVERIFIED = "certificate verify failed"
 _CREDENTIALS = ("Not authorized", "Bad user name or password")
 
-
-def in_words(failure: BaseException, *, with_file: bool = True) -> str:
-    """A failure of the system or the network without the number of the error, with the remedy where it has
-    one; without the file where the sentence around it names that.
-
-    >>> in_words(ConnectionRefusedError(111, "Connection refused")), in_words(TimeoutError())
-    ('connection refused', 'TimeoutError')
-    >>> in_words(PermissionError(13, "Permission denied", "a"), with_file=False)
-    'permission denied'
-    """
-    text = str(failure)
-    if not with_file and isinstance(failure, OSError) and failure.strerror:
-        text = failure.strerror
-    text = _CODES.sub("", text) or type(failure).__name__
-    if text.startswith(_UNVERIFIED):
-        text += "; name the authority that signed it (caFile, rootCaPath), and the server as it calls itself"
-    return text[0].lower() + text[1:] if text.split()[0].istitle() else text
+in_words = problems.in_words
 
 
 def failure_at(url: str, failure: BaseException) -> str:

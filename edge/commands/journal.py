@@ -54,6 +54,7 @@ def _verify(data: Path) -> int:
     from edge.journal import pages
     from edge.journal.reader import TORN_NOTE, Reading, first_position, read
     from edge.journal.snapshots import snapshot_files
+    from rules.problems import in_words
 
     reading = Reading()
     records = messages = 0
@@ -65,7 +66,7 @@ def _verify(data: Path) -> int:
         try:
             pages.read(path)
         except (OSError, ValueError) as error:
-            bad.append(f"{path}: {error}; the one before it is used")
+            bad.append(f"{path}: {in_words(error, with_file=False)}; the one before it is used")
     for text in bad:
         print(text)
     if reading.torn_bytes:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from edge.base.wakeup import Wakeup
+from rules.problems import in_words
 from rules.source.directory import rule_files
 
 log = logging.getLogger("penstock.watch")
@@ -68,7 +69,8 @@ def open_notices(directory: Path) -> int | None:
     mask = CLOSED_AFTER_WRITING | MOVED | CREATED | DELETED
     if descriptor < 0 or libc.inotify_add_watch(descriptor, os.fsencode(directory), mask) < 0:
         # No inotify instances or watches left, or the directory is gone: looking goes on.
-        log.warning("watch.polling", extra={"error": os.strerror(ctypes.get_errno())})
+        os_error = OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        log.warning("watch.polling", extra={"error": in_words(os_error)})
         if descriptor >= 0:
             os.close(descriptor)
         return None

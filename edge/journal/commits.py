@@ -41,6 +41,7 @@ from edge.journal.record import Record
 from edge.journal.snapshots import Snapshots
 from edge.journal.wear import Wear
 from edge.journal.writer import Journal
+from rules.problems import in_words
 
 log = logging.getLogger("penstock.journal")
 
@@ -307,12 +308,13 @@ class Commits:
     def _failed(self, error: Exception) -> None:
         """Acknowledge nothing: the broker keeps the messages, intake stops, the commit is tried again."""
         self.failures += 1
-        self.problem = f"the journal cannot be written: {error}"
+        self.problem = f"the journal cannot be written: {in_words(error)}"
         self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS
         self._changed()
         self.acknowledgements.fail(self._clock.monotonic_ms())
         log.error(
-            "journal.failed", extra={"error": str(error), "unacknowledged": self.acknowledgements.messages}
+            "journal.failed",
+            extra={"error": in_words(error), "unacknowledged": self.acknowledgements.messages},
         )
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from edge.clock import Clock
 from edge.journal import pages
 from edge.journal.disk import Disk
 from edge.journal.pages import PAGES_SUFFIX
+from rules.problems import in_words
 
 log = logging.getLogger("penstock.journal")
 
@@ -118,7 +119,7 @@ class Snapshots:
                 state = pages.read(path)
                 self.last_bytes = _stored_bytes(path)
             except (OSError, ValueError) as error:
-                log.error("snapshot.unreadable", extra={"file": str(path), "error": str(error)})
+                log.error("snapshot.unreadable", extra={"file": str(path), "error": in_words(error)})
                 continue
             return Snapshot(position, state)
         return None
@@ -171,7 +172,7 @@ class Snapshots:
         try:
             self._finish(child.draft)
         except OSError as error:
-            self._failed(child.draft, str(error))
+            self._failed(child.draft, in_words(error))
             return False
         return True
 

@@ -77,7 +77,7 @@ class Client:
             ) from None
         except OSError as error:
             connection.close()
-            from sinks.base import in_words  # a command that gets an answer starts without it
+            from rules.problems import in_words  # a command that gets an answer starts without it
 
             raise UsageError(
                 f"no gateway answers at {self.address}: {in_words(error)}; "

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import yaml
 
-from rules.problems import FileProblem, FileText, Report
+from rules.problems import FileProblem, FileText, Report, in_words
 from rules.source import json_source
 from rules.source.document import Builder, Document, Limits, Style, TooMuch
 from rules.source.scalars import resolve_plain, was_octal
@@ -55,7 +55,7 @@ def read_file(
     try:
         content = _content(path, limits.file_bytes_max + 1)
     except OSError as error:
-        reason = f"cannot be read: {error.strerror or type(error).__name__}"
+        reason = f"cannot be read: {in_words(error, with_file=False)}"
         return None, [FileProblem(name, 0, 0, "R002", reason)]
     if not content and path.is_fifo():
         reason = "is a pipe that nobody writes to"

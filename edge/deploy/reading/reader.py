@@ -34,6 +34,7 @@ from edge.intake.sources.registry import configured_of
 from edge.plugins.entry_points import load_plugins
 from edge.plugins.sink_kinds import register_sinks
 from rules.functions.guard import WATCH
+from rules.problems import in_words
 from rules.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -72,9 +73,14 @@ class RuleReader:
         return RuleFiles(self.directory, zone, self._secrets(), allow, self.beside, self.configured)
 
     def start(self) -> None:
-        """Fork the child; it imports what reading needs."""
-        if self._child is None:
+        """Fork the child; it imports what reading needs. Raises `NotRead` where the system has no room for
+        it."""
+        if self._child is not None:
+            return
+        try:
             self._child = _Child(self)
+        except OSError as error:
+            raise NotRead(f"the reader of rule files cannot be started: {in_words(error)}") from None
 
     def remember(self, texts: Mapping[str, str]) -> None:
         """These files ran last, by name: the next `read` takes from there files that are bad now."""

@@ -201,7 +201,7 @@ def test_a_commit_that_fails_on_the_thread_acknowledges_nothing_and_is_made_agai
     loop.take(1)
     assert not loop.commits.make()
     assert loop.commits.problem is not None
-    assert "No space left" in loop.commits.problem
+    assert "no space left" in loop.commits.problem
     assert loop.acknowledged == []
     assert loop.commits.acknowledgements.messages == 3
     assert loop.commits.due_in_ms(loop.clock.monotonic_ms()) == 1_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -78,6 +79,20 @@ def test_child_that_ends_is_replaced_at_the_next_reading(rules: Path, reader: Ru
     os.kill(reader._child._pid, signal.SIGKILL)
     with pytest.raises(NotRead, match="the reader of rule files ended"):
         reader.read()
+    assert reader.read().rules.keys() == {"hot"}
+
+
+def test_a_child_for_which_there_are_no_descriptors_is_no_defect(rules: Path, reader: RuleReader) -> None:
+    (rules / "a.yaml").write_text(PLAIN)
+    bounds = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, bounds[1]))
+    try:
+        with pytest.raises(
+            NotRead, match=r"the reader of rule files cannot be started: too many open files$"
+        ):
+            reader.read()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, bounds)
     assert reader.read().rules.keys() == {"hot"}
 
 

@@ -376,7 +376,7 @@ actions:
         ),
         ("${file:out}", "'${file:out}' leaves the secrets directory through a link"),
         ("${file:big}", "the secret file 'big' is larger than 65536 bytes"),
-        ("${file:binary}", "the secret file 'binary' cannot be read: UnicodeDecodeError"),
+        ("${file:binary}", "the secret file 'binary' is not UTF-8; save it as UTF-8"),
     ],
 )
 def test_secrets_that_cannot_be_resolved(reference: str, message: str, tmp_path: Path) -> None:

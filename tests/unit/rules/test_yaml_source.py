@@ -162,7 +162,7 @@ def test_files_that_cannot_be_read_are_problems(tmp_path: Path) -> None:
         assert document is None
         return [problem.render().split("\n")[0] for problem in problems]
 
-    assert codes(tmp_path / "none.yaml") == ["f.yaml: R002 cannot be read: No such file or directory"]
+    assert codes(tmp_path / "none.yaml") == ["f.yaml: R002 cannot be read: no such file or directory"]
     assert codes(tmp_path)[0].startswith("f.yaml: R002 cannot be read")
     latin = tmp_path / "latin.yaml"
     latin.write_bytes(b"a: 1\nb: k\xe4se\n")
