@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -196,7 +196,7 @@ class _Translation:
         if self._ends_without_value(where):
             hint = "a comma in { … } ends a value: put the text before it in quotes, or on a line of its own"
         if hint is None and known:
-            hint = f"known keys are {', '.join(sorted(known))}"
+            hint = _keys_hint(list(_models_at(self.model, inner[:-1])))
         self.report.error(
             "R101", f"unknown key '{key}' in {_name(where[:-1])}", self.document.key_span(where), hint
         )
@@ -317,6 +317,26 @@ def _name(path: Path) -> str:
     if isinstance(path[-1], int):
         return f"item {path[-1] + 1}" + (f" of '{path[-2]}'" if len(path) > 1 else "")
     return f"'{path[-1]}'"
+
+
+KEYS_SHOWN = 20
+"""A hint lists so many keys; of more it leaves out those that a setting shares with others, as every action
+does."""
+
+
+def _keys_hint(models: Sequence[type[BaseModel]]) -> str:
+    """The keys that there are."""
+    known = {name for model in models for name in yaml_keys(model)}
+    shared = {name for model in models for base in model.__bases__ for name in _keys_of(base)}
+    own = known - shared
+    if len(known) <= KEYS_SHOWN or own == known:
+        return f"known keys are {', '.join(sorted(known))}"
+    listed = f"keys of its own are {', '.join(sorted(own))}; " if own else ""
+    return f"{listed}docs/reference/sinks.md has the others"
+
+
+def _keys_of(base: type) -> Iterable[str]:
+    return yaml_keys(base) if issubclass(base, BaseModel) else ()
 
 
 def _models_at(annotation: object, path: Path) -> Iterator[type[BaseModel]]:

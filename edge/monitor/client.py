@@ -17,6 +17,9 @@ MARGIN_S = 3.0
 
 PORT_MAX = 65_535
 
+EXPLAINED = (400, 404)
+"""The answers of a gateway whose text says to people what is wrong."""
+
 
 @dataclass(frozen=True)
 class Client:
@@ -54,7 +57,8 @@ class Client:
 
     def _refused(self, status: int, text: str) -> UsageError:
         remedy = "; give --config or --data, or set PENSTOCK__HTTP__TOKEN" if status == 401 else ""
-        return UsageError(f"{self.address} answered {status}: {text.strip()}{remedy}")
+        says = "" if status in EXPLAINED else f" answered {status}"
+        return UsageError(f"{self.address}{says}: {text.strip()}{remedy}")
 
     @contextmanager
     def _asked(self, path: str, work_s: float = 0.0) -> Iterator[http.client.HTTPResponse]:

@@ -86,6 +86,12 @@ def test_pages(server: StatusServer, reporter: Reporter) -> None:
     assert "/metrics" in text
 
 
+def test_a_command_repeats_what_a_page_says_of_a_question_without_an_answer(server: StatusServer) -> None:
+    client = Client(f"{server.host}:{server.port}")
+    with pytest.raises(UsageError, match=rf"^{client.address}: not found; there is /"):
+        client.page("/nosuch")
+
+
 def test_head_has_no_body_and_post_is_refused(server: StatusServer) -> None:
     assert ask(server, "/healthz", "HEAD")[:2] == (200, "")
     assert ask(server, "/healthz", "POST")[0] == 405

@@ -178,6 +178,23 @@ def test_all_faults_of_an_action_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("action", "hint"),
+    [
+        (
+            "rest: {url: 'http://h', xyzzy: 1}",
+            "keys of its own are bodyType, debugResp, headers, method, oAuth, timeout, url; "
+            "docs/reference/sinks.md has the others",
+        ),
+        ("nop: {xyzzy: 1}", "keys of its own are log; docs/reference/sinks.md has the others"),
+        ("nop: {logg: true}", "did you mean 'log'?"),
+    ],
+)
+def test_hint_for_an_unknown_key_has_those_of_the_sink_itself(action: str, hint: str) -> None:
+    (problem,) = load_text(f"id: r\nsql: SELECT * FROM m\nactions: [{action}]\n", "r.yaml").problems
+    assert (problem.code, problem.hint) == ("R101", hint)
+
+
+@pytest.mark.parametrize(
     ("name", "written", "read"),
     [
         ("sql", {"dburl": "sqlite:///a.db", "table": "t"}, {"url": "sqlite:///a.db"}),
