@@ -13,7 +13,8 @@ from rules.durations import facts_of, written_default
 
 DURATIONS = (
     "A duration is text with units, `500ms`, `10s` or `1m30s`; a number alone is milliseconds, "
-    "or seconds where the type says so."
+    "or seconds where the type says so. Units are d, h, m, s and ms, also with decimals (`1.5h`); "
+    "the sum is whole milliseconds, a hundred years at most."
 )
 
 
