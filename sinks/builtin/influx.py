@@ -108,6 +108,15 @@ class Influx2Settings(_InfluxSettings):
     org: str = Field(min_length=1, description="the organisation")
     bucket: str = Field(min_length=1, description="the bucket")
     token: Text = Field("", description="the token")
+    use_line_protocol: bool = Field(
+        False, description="without effect, as points are always lines; not with `dataTemplate`"
+    )
+
+    def faults(self) -> Iterator[str]:
+        """No template writes lines: it writes the JSON of a point's fields."""
+        yield from super().faults()
+        if self.use_line_protocol and self.data_template is not None:
+            yield "'useLineProtocol' makes lines of fields, measurement and tags: remove 'dataTemplate'"
 
     @property
     def path(self) -> str:

@@ -22,6 +22,8 @@ MQTT = {"server": "tcp://h", "topic": "t"}
 MEMORY = {"topic": "t"}
 FILE = {"path": "a.jsonl"}
 INFLUX = {"addr": "http://h", "measurement": "m", "database": "d"}
+INFLUX2 = {"addr": "http://h", "measurement": "m", "org": "o", "bucket": "b"}
+LINES = {"useLineProtocol": True, "dataTemplate": "m v={{.v}}"}
 KAFKA = {"brokers": "h:1", "topic": "t"}
 NOTHING: Any = None
 
@@ -69,6 +71,7 @@ NOTHING: Any = None
         ("mqtt", MQTT | {"qos": 3}, "qos"),
         ("mqtt", MQTT | {"protocolVersion": "6"}, "protocolVersion"),
         ("mqtt", MQTT | {"password": "x"}, "needs 'username'"),
+        ("influx2", INFLUX2 | LINES, "remove 'dataTemplate'"),
     ],
 )
 def test_wrong_settings_say_what_to_do(name: str, settings: dict[str, Any], words: str) -> None:
@@ -83,6 +86,11 @@ def test_wrong_settings_say_what_to_do(name: str, settings: dict[str, Any], word
 def test_protocol_versions_as_yaml_reads_them(written: Any, read: str) -> None:
     checked = sink_kind("mqtt").settings.model_validate(MQTT | {"protocolVersion": written})
     assert checked.model_dump()["protocol_version"] == read
+
+
+def test_points_are_lines_with_or_without_the_word() -> None:
+    for chosen in ({"useLineProtocol": True}, {"useLineProtocol": False, "dataTemplate": '{"v": {{.v}}}'}):
+        sink_kind("influx2").settings.model_validate(INFLUX2 | chosen)
 
 
 def test_durations_may_have_units() -> None:
