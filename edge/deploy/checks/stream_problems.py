@@ -102,7 +102,8 @@ def _of_store(stream: Stream, name: str) -> Iterator[Complaint]:
 
 def _of_source(stream: Stream, kind: SourceKind) -> Iterator[Complaint]:
     called = _called(stream)
-    if kind.name != "simulator" and not stream.datasource:
+    is_pulled = kind.name == "httppull" and "CONF_KEY" in stream.options  # its section has the address
+    if kind.name != "simulator" and not (stream.datasource or is_pulled):
         hint = "write the file's name, or the path of the address"
         yield "DATASOURCE", _error(f"{called} has no DATASOURCE", hint)
     try:

@@ -52,6 +52,7 @@ CONFIGURED = configured_of(CONFIG)
         ('DATASOURCE="t", CONF_KEY="lost"', "names connection 'farr', which the gateway does not configure"),
         ('DATASOURCE="t", CONF_KEY="half"', "needs both the certificate file and the key file"),
         ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plant"', None),
+        ('TYPE="httppull", CONF_KEY="plant"', None),
         ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plan"', "no section of the gateway's sources.httppull"),
     ],
 )

@@ -88,9 +88,12 @@ def test_protocol_versions_as_yaml_reads_them(written: Any, read: str) -> None:
     assert checked.model_dump()["protocol_version"] == read
 
 
-def test_points_are_lines_with_or_without_the_word() -> None:
-    for chosen in ({"useLineProtocol": True}, {"useLineProtocol": False, "dataTemplate": '{"v": {{.v}}}'}):
-        sink_kind("influx2").settings.model_validate(INFLUX2 | chosen)
+@pytest.mark.parametrize(
+    "chosen", [{"useLineProtocol": True}, {"useLineProtocol": False, "dataTemplate": '{"v": {{.v}}}'}]
+)
+def test_points_are_lines_with_or_without_the_word(chosen: dict[str, Any]) -> None:
+    checked = sink_kind("influx2").settings.model_validate(INFLUX2 | chosen)
+    assert checked.model_dump()["use_line_protocol"] is chosen["useLineProtocol"]
 
 
 def test_durations_may_have_units() -> None:
