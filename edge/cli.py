@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        from sinks.base import in_words
+        from rules.problems import in_words
 
         where = f"{error.filename}: " if error.filename else ""
         print(f"penstock {arguments.command}: {where}{in_words(error, with_file=False)}", file=sys.stderr)

@@ -53,8 +53,8 @@ from edge.monitor.http import StatusServer
 from edge.monitor.pages import Pages
 from edge.monitor.relations import Relations
 from edge.monitor.report import Report
+from rules.problems import in_words
 from rules.secrets import reveal
-from sinks.base import in_words
 from sql import Catalog, Engine
 
 log = logging.getLogger("penstock.daemon")

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from rules import problems
 from rules.model import Bind, Widen, provide_actions, register_action
+from rules.problems import in_words
 from sinks.columns import check_columns
 from sql.errors import did_you_mean
 from sql.record import Record, field
@@ -40,8 +40,6 @@ PORTS = {"http": 80, "https": 443, "tcp": 1883, "mqtt": 1883, "ssl": 8883, "tls"
 """The port of an address that names none, by its scheme."""
 
 _CREDENTIALS = ("Not authorized", "Bad user name or password")
-
-in_words = problems.in_words
 
 
 def failure_at(url: str, failure: BaseException) -> str:

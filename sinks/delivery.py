@@ -19,9 +19,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from rules.problems import in_words
 from rules.secrets import redact
 from sinks.backoff import Backoff
-from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext, in_words, wait_until
+from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext, wait_until
 from sinks.json_text import json_bytes
 from sinks.render import Renderer, Unrendered
 from sinks.settings import SinkSettings

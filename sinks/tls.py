@@ -13,8 +13,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from rules.base import Model
+from rules.problems import in_words
 from rules.secrets import reveal
-from sinks.base import Fatal, in_words
+from sinks.base import Fatal
 from sinks.settings import WITHOUT_EFFECT, Text
 
 TLS_WITHOUT_EFFECT = {**WITHOUT_EFFECT, "renegotiationSupport": "no server may renegotiate"}

@@ -25,7 +25,7 @@ from cloud_sync.spark.lease import Held, held
 from cloud_sync.spark.session import SparkMissing, failure_in_words, session
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
 from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownVersion, Version, local
-from sinks.base import in_words
+from rules.problems import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.errors import SpoolBusy, SpoolCorrupt, SpoolError, SpoolFull, SpoolVersion
-from sinks.base import in_words
+from rules.problems import in_words
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x50454E53  # "PENS"

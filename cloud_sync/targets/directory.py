@@ -8,7 +8,7 @@ from pathlib import Path
 from cloud_sync.errors import TargetError
 from cloud_sync.file_operations import DiskFiles, Files
 from cloud_sync.names import safe
-from sinks.base import in_words
+from rules.problems import in_words
 
 TEMPORARY = "_incoming"
 """Folder of unfinished files. Readers of the bucket skip names that begin with an underscore."""

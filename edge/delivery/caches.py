@@ -10,7 +10,7 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
-from sinks.base import in_words
+from rules.problems import in_words
 from sinks.cache import cache_path, results_in
 
 log = logging.getLogger("penstock.sinks.cache")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.delivery.letters import FILE
-from sinks.base import in_words
+from rules.problems import in_words
 from sinks.durable import append_durably
 
 log = logging.getLogger("penstock.dead_letters")

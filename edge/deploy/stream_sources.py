@@ -14,7 +14,7 @@ from edge.deploy.lookup_stores import Stores
 from edge.deploy.stream_types import FILE, stream_type
 from edge.gateway import Gateway
 from edge.intake.sources.registry import BadSource, SourceEnvironment, source_kind
-from sinks.base import in_words
+from rules.problems import in_words
 
 log = logging.getLogger("penstock.sources")
 

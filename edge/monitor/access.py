@@ -51,7 +51,7 @@ def own_token(directory: Path) -> str:
     if found is not None:
         return found
     token = secrets.token_hex(16)
-    from sinks.base import in_words  # not for commands, which read the token only
+    from rules.problems import in_words  # not for commands, which read the token only
     from sinks.durable import replace_file
 
     try:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge.base.forked import fork
-from sinks.base import in_words
+from rules.problems import in_words
 from sql.errors import DataError, SqlError
 
 if TYPE_CHECKING:

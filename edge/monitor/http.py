@@ -34,7 +34,7 @@ from edge.base.http_server import HttpServer
 from edge.base.page import Page, text_page
 from edge.monitor.access import TOKEN_FILE, Access
 from edge.monitor.pages import Pages
-from sinks.base import in_words
+from rules.problems import in_words
 
 CONNECTIONS_MAX = 16
 """Connections at the same time. One more takes the place of the one that has waited

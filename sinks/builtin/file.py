@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
+from rules.problems import in_words
 from rules.secrets import reveal
 from rules.validation import describe
-from sinks.base import Clock, Message, Reject, Retry, SinkContext, in_words, register_sink
+from sinks.base import Clock, Message, Reject, Retry, SinkContext, register_sink
 from sinks.below import check_relative, open_append, open_folder
 from sinks.durable import append_durably
 from sinks.dynamic import Target

@@ -21,7 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from sinks.base import Outcome, SinkContext, SinkFactory, in_words, wait_until
+from rules.problems import in_words
+from sinks.base import Outcome, SinkContext, SinkFactory, wait_until
 from sinks.cache.store import CacheStore, Stored
 from sinks.delivery import Delivery, Stats
 from sinks.settings import SinkSettings

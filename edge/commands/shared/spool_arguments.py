@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments
 from edge.delivery.spools import ARCHIVE_FILE, RESULTS_FILE
-from sinks.base import in_words
+from rules.problems import in_words
 
 if TYPE_CHECKING:
     from cloud_sync.records import Layout

@@ -8,7 +8,7 @@ import logging
 from pathlib import Path
 
 from edge.clock import Clock
-from sinks.base import in_words
+from rules.problems import in_words
 
 log = logging.getLogger("penstock.audit")
 

@@ -29,7 +29,7 @@ from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKin
 from edge.intake.sources.worker import WorkerSource
 from rules.base import Model
 from rules.durations import DurationMs
-from sinks.base import in_words
+from rules.problems import in_words
 from sql.catalog.streams import Stream
 
 BATCH_ROWS = 1_000

@@ -17,8 +17,8 @@ from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost
 from edge.intake.sources.mqtt_connection import Connection, VersionRefused, taken_over
 from edge.journal.record import Session
+from rules.problems import in_words
 from sinks.backoff import Backoff
-from sinks.base import in_words
 
 log = logging.getLogger("penstock.mqtt")
 

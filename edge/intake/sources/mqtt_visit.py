@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.mqtt_client import connect, make_client, subscribe
-from sinks.base import in_words, refusal_of
+from rules.problems import in_words
+from sinks.base import refusal_of
 from sql.record import replace
 
 if TYPE_CHECKING:
