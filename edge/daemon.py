@@ -243,7 +243,7 @@ class Daemon:
         config, directory = self.config, self.config.data.dir
         bytes_max = config.limits.payload_bytes_max
         token = config.http_push.token.reveal() if config.http_push.token else None
-        push = PushServers(config.http_push.address, token, bytes_max)
+        push = PushServers(config.http_push.address, token, bytes_max, config.http_push.connections_max)
         (directory / "input").mkdir(exist_ok=True)
         configured = self.configured
         stores = Stores(LookupEnvironment(directory, bytes_max), configured, self.clock, self.intake.wake)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import select
 import socket
@@ -9,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from edge.base.wakeup import Wakeup
 
@@ -26,17 +28,29 @@ def log_defect() -> None:
 
 
 class HttpServer(ThreadingHTTPServer):
-    """Serves an address from `begin` to `end`. Raises OSError where it cannot be had. `name`: of the
-    thread."""
+    """Serves an address from `begin` to `end`. Raises OSError where it cannot be had.
+
+    name             the name of its thread
+    connections_max  connections at the same time; one more takes the place of the one that has waited
+                     longest without a request, and is closed where all of them are being answered
+    """
 
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
 
     def __init__(
-        self, address: tuple[str, int], handler: Callable[..., BaseHTTPRequestHandler], name: str
+        self,
+        address: tuple[str, int],
+        handler: Callable[..., BaseHTTPRequestHandler],
+        name: str,
+        connections_max: int,
     ) -> None:
         self.is_closing = False
+        self._connections_max = connections_max
+        self._waiting: list[socket.socket] = []  # connections without a request, the oldest first
+        self._answering: list[socket.socket] = []
+        self._lock = threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
         self.timeout = 0
@@ -76,6 +90,44 @@ class HttpServer(ThreadingHTTPServer):
             waiting.poll()
             if not self.is_closing:
                 self.handle_request()
+
+    # --- the bound on connections ---------------------------------------------------------------------------
+
+    def process_request(self, request: Any, client_address: object) -> None:
+        with self._lock:
+            if len(self._waiting) + len(self._answering) >= self._connections_max:
+                if not self._waiting:
+                    self.shutdown_request(request)
+                    return
+                idle = self._waiting.pop(0)
+                with contextlib.suppress(OSError):
+                    idle.shutdown(socket.SHUT_RDWR)  # its own thread closes it
+            self._waiting.append(request)
+        super().process_request(request, client_address)
+
+    def has_asked(self, connection: socket.socket) -> bool:
+        """A request has come on this connection; False if it was hung up on meanwhile."""
+        with self._lock:
+            if connection not in self._waiting:
+                return False
+            self._waiting.remove(connection)
+            self._answering.append(connection)
+            return True
+
+    def has_answer(self, connection: socket.socket) -> None:
+        """The answer is sent: the connection waits for another request."""
+        with self._lock:
+            self._answering.remove(connection)
+            self._waiting.append(connection)
+
+    def process_request_thread(self, request: Any, client_address: object) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                for connections in (self._waiting, self._answering):
+                    if request in connections:
+                        connections.remove(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         log_defect()

@@ -228,6 +228,8 @@ class HttpPushConfig(Section):
     """`address:port`; `off`: no messages by HTTP."""
     token: Secret | None = None
     """Demanded as `Authorization: Bearer …`; required when bind is not loopback."""
+    connections_max: int = Field(default=100, ge=1, le=10_000)
+    """Senders connected at once; one more takes the place of the one idle for longest."""
 
     @model_validator(mode="after")
     def _is_address(self) -> HttpPushConfig:

@@ -18,8 +18,6 @@ answer. While the journal is replayed there is no loop: `/healthz` is 200, and t
 from __future__ import annotations
 
 import contextlib
-import socket
-import threading
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -37,8 +35,7 @@ from edge.monitor.pages import Pages
 from rules.problems import in_words
 
 CONNECTIONS_MAX = 16
-"""Connections at the same time. One more takes the place of the one that has waited
-longest without a request."""
+"""Connections at the same time (see `HttpServer`)."""
 
 BODY_BYTES_MAX = 4_000_000
 """The longest body of a request of management; a longer one is refused."""
@@ -92,7 +89,7 @@ class StatusServer:
             },
         )
         try:
-            self._server = _Server((host, port), handler)
+            self._server = HttpServer((host, port), handler, "http", CONNECTIONS_MAX)
         except OSError as error:
             why = f"http.bind {host}:{port}: {in_words(error)}"
             raise UsageError(
@@ -106,52 +103,12 @@ class StatusServer:
         self._server.end()
 
 
-class _Server(HttpServer):
-    """A server of at most `CONNECTIONS_MAX` connections."""
-
-    def __init__(self, address: tuple[str, int], handler: Callable[..., BaseHTTPRequestHandler]) -> None:
-        self._waiting: list[socket.socket] = []  # connections without a request, the oldest first
-        self._answering: list[socket.socket] = []
-        self._lock = threading.Lock()
-        super().__init__(address, handler, "http")
-
-    def process_request(self, request: Any, client_address: object) -> None:
-        with self._lock:
-            if len(self._waiting) + len(self._answering) >= CONNECTIONS_MAX:
-                if not self._waiting:
-                    self.shutdown_request(request)
-                    return
-                idle = self._waiting.pop(0)
-                with contextlib.suppress(OSError):
-                    idle.shutdown(socket.SHUT_RDWR)  # its own thread closes it
-            self._waiting.append(request)
-        super().process_request(request, client_address)
-
-    def has_asked(self, connection: socket.socket) -> bool:
-        """A request has come on this connection; False if it was hung up on meanwhile."""
-        with self._lock:
-            if connection not in self._waiting:
-                return False
-            self._waiting.remove(connection)
-            self._answering.append(connection)
-            return True
-
-    def process_request_thread(self, request: Any, client_address: object) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                for connections in (self._waiting, self._answering):
-                    if request in connections:
-                        connections.remove(request)
-
-
 class _Handler(BaseHTTPRequestHandler):
     reporter: Reporter
     access: Access
     manage: Manager | None
     pages: Sequence[Pages]
-    server: _Server
+    server: HttpServer
     server_version = "penstock"
     sys_version = ""
     timeout = _REQUEST_TIMEOUT_S

@@ -28,8 +28,11 @@ class Receiver(Protocol):
 class PushServers:
     """The one server of all paths; it runs while some stream has one."""
 
-    def __init__(self, bind: tuple[str, int] | None, token: str | None, bytes_max: int) -> None:
+    def __init__(
+        self, bind: tuple[str, int] | None, token: str | None, bytes_max: int, connections_max: int = 100
+    ) -> None:
         """`bind` None: the gateway takes nothing by HTTP."""
+        self._connections_max = connections_max
         self._bind = bind
         self._token = token
         self._bytes_max = bytes_max
@@ -50,7 +53,7 @@ class PushServers:
         """Serve a path; the first one starts the server. Raises OSError when the port is taken."""
         self._sources[source.path] = source
         if self._server is None and self._bind is not None:
-            self._server = HttpServer(self._bind, _handler(self), "http push")
+            self._server = HttpServer(self._bind, _handler(self), "http push", self._connections_max)
             self._server.begin()
             address = f"{self._bind[0]}:{self._server.address[1]}"
             log.info("http_push.listening", extra={"address": address})
@@ -88,6 +91,7 @@ def _handler(servers: PushServers) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = READ_WITHIN_S
+        server: HttpServer
 
         def do_POST(self) -> None:
             self._serve()
@@ -99,6 +103,13 @@ def _handler(servers: PushServers) -> type[BaseHTTPRequestHandler]:
             self._serve()
 
         def _serve(self) -> None:
+            if not self.server.has_asked(self.connection):
+                self.close_connection = True
+                return
+            self._answer()
+            self.server.has_answer(self.connection)
+
+        def _answer(self) -> None:
             header = self.headers.get("Content-Length", "")
             length = int(header) if header.isascii() and header.isdecimal() else None
             status, text = servers.answer(

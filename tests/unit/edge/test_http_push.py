@@ -70,3 +70,21 @@ def test_the_end_of_the_server_does_not_hold_up_the_loop() -> None:
         servers.remove(sink)
         spans.append(time.perf_counter() - began)
     assert min(spans) < 0.1
+
+
+def test_an_idle_sender_makes_room_for_another() -> None:
+    """At the bound the sender that has waited longest is closed; one that is connected sends again."""
+    servers, sink = PushServers(("127.0.0.1", 0), None, 100, connections_max=2), Sink()
+    servers.add(sink)
+    assert servers.address is not None
+    idle = [socket.create_connection(servers.address, PATIENCE_S) for _ in range(2)]
+    sender = http.client.HTTPConnection(*servers.address, timeout=PATIENCE_S)
+    for body in ("first", "second"):
+        sender.request("POST", "/x", body)
+        assert sender.getresponse().read() == b"ok\n"
+    assert sink.taken == [b"first", b"second"]
+    assert idle[0].recv(1) == b""
+    for connection in idle:
+        connection.close()
+    sender.close()
+    servers.remove(sink)
