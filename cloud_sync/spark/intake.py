@@ -170,7 +170,8 @@ def _is_within(length: int | None, most: int) -> bool:
 def _contents(spark: SparkSession, bucket: Storage, names: list[str], key: str, content: str) -> DataFrame:
     if not names:
         return nothing(spark, f"{key} STRING, {content} BINARY")
-    # A file that was deleted since the listing counts as missing; the run does not fail.
+    # A file that is deleted while Spark reads counts as missing. One that is gone before ends the run with
+    # PATH_NOT_FOUND, and the next run counts without it.
     files = spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
     loaded = files.load([literal(f"{bucket.root}/{name}") for name in names])
     name = F.regexp_extract("path", r".*/(v\d+(?:-[a-z]+)?/(?:gw|rule|day)=.*)$", 1)
