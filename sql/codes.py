@@ -70,7 +70,10 @@ CODES: dict[str, CodeText] = {
         "an option of a stream or table with a wrong value", "the message names the valid values"
     ),
     "B106": CodeText("a default of another type than its column", "write a value of the column's type"),
-    "B107": CodeText("a type that inherits from a stream with a source, or from a table", "use copyfrom"),
+    "B107": CodeText(
+        "a type that inherits from itself, from a stream with a source, or from a table",
+        "name a type made before it; use copyfrom for the columns of a stream",
+    ),
     "B108": CodeText(
         "a statement that would read one event twice, as two of its types",
         "read the type that the others inherit, alone",

@@ -199,6 +199,8 @@ class Catalog:
             if name in statement.inherits and not other.is_type:
                 why = f"'{name}' is a {other.word} with rows of its own, not a type to inherit from"
                 raise SqlError.of("B107", why, statement.span, f"write copyfrom {name} for its columns")
+            if name in statement.inherits and statement.name in self.lineage(name):
+                raise SqlError.of("B107", f"'{statement.name}' would inherit itself", statement.span)
             columns = {**(columns or {}), **(other.columns or {})} or None
             declared = (*declared, *other.declared)
         stream = Stream(

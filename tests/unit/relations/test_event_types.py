@@ -45,6 +45,7 @@ def test_a_type_of_two_types_that_a_statement_reads_is_refused(engine: Engine) -
         ("create schema E () inherits m", "B107 'm' is a stream with rows of its own"),
         ("create schema E () inherits W", "B107 'W' is a named window with rows of its own"),
         ("create schema E () inherits Nothing", "B202 unknown schema 'Nothing'"),
+        ("create schema A () inherits C", "B107 'A' would inherit itself"),
     ],
 )
 def test_a_type_inherits_from_types(engine: Engine, text: str, why: str) -> None:
