@@ -74,7 +74,7 @@ class Batch:
         self._bucket = bucket
         self._tables = tables
         self._version = version
-        self._run = run
+        self.run = run
         self._frames: list[DataFrame] = []
 
     def cached(self, frame: DataFrame) -> DataFrame:
@@ -104,11 +104,11 @@ class Batch:
         self.counts.quarantined = len(bad)
         if bad:
             rows = [
-                (name, intake.data_name(name), row["reason"], self._run, places.get(name))
+                (name, intake.data_name(name), row["reason"], self.run, places.get(name))
                 for row in bad
                 for name in [row["manifest"]]
             ]
-            path = f"quarantine/run={self._run}"
+            path = f"quarantine/run={self.run}"
             self._tables.write(local(self._spark, rows, QUARANTINE), path)
             self._version.quarantine.append(Part(path, len(rows)))
 
@@ -127,7 +127,7 @@ class Batch:
             name = row["manifest"]
             told = (0, 0, 0) if name in again else (row["rows"], counted.get(name, 0), row["held"])
             origin = (row[column] for column in FILE_SUMMARY)
-            rows.append((*origin, *told, self._run, hour_of(places.get(name))))
+            rows.append((*origin, *told, self.run, hour_of(places.get(name))))
         self.close()  # what follows does not read the records again
         self._note(local(self._spark, rows, FILES), len(rows))
 
@@ -144,7 +144,7 @@ class Batch:
         counts.held = sum(row["held"] for row in kept)
         records = (
             read.where((F.col("day") >= version.retained_from) & ~quality.is_held())
-            .withColumns({"file": F.col("manifest"), "run": F.lit(self._run)})
+            .withColumns({"file": F.col("manifest"), "run": F.lit(self.run)})
             .select(*names_of(fleet.RECORDS))
         )
         if not old_keys and not _overlap(kept):
@@ -158,11 +158,11 @@ class Batch:
         """Add files (rows of FILES) to the table of them, and to what those of each spool add up to."""
         version = self._version
         before = spools.read(self._tables, version)
-        path = f"files/run={self._run}"
+        path = f"files/run={self.run}"
         self._tables.write(files, path)
         version.files.append(Part(path, count))
         both = before.unionByName(spools.of_files(files, version.retained_from))
-        path = f"spools/run={self._run}"
+        path = f"spools/run={self.run}"
         self._tables.write(spools.summed(both, *spools.KEY).coalesce(1), path)
         version.spools = [Part(path)]
 
@@ -172,8 +172,8 @@ class Batch:
         for _, rule, schema in sorted(declared):
             quality.keep_schema(self._bucket, self._tables, self._version, rule, schema)
         if any(row["broken"] for row in files):
-            path = f"checks/run={self._run}"
-            broken = self.cached(quality.broken(read, self._run))
+            path = f"checks/run={self.run}"
+            broken = self.cached(quality.broken(read, self.run))
             self._tables.write(broken.coalesce(1), path)
             self._version.checks.append(Part(path, broken.count()))
             self.counts.failed = quality.failures(broken)
@@ -235,9 +235,9 @@ class Batch:
         keys = sorted({_records_key(row["rule_id"], row["day"]) for row in files})
         columns = [F.col("rule_id").alias("of_rule"), F.col("day").alias("of_day")]
         stored = settled.new.select(*names_of(fleet.RECORDS), *columns)
-        path = f"records/run={self._run}"
+        path = f"records/run={self.run}"
         self._tables.write(stored.repartition("of_rule", "of_day"), path, "of_rule", "of_day")
-        written = self._tables.existing(partition_paths("records", self._run, keys))
+        written = self._tables.existing(partition_paths("records", self.run, keys))
         for key, part in written.items():
             self._version.records.setdefault(key, []).append(part)
         if settled.losers is not None and settled.dirty is not None:
@@ -264,7 +264,7 @@ class Batch:
                 if records.isEmpty():
                     del self._version.records[key]
                     continue
-            path = f"records/run={self._run}/whole/{key}"
+            path = f"records/run={self.run}/whole/{key}"
             self._tables.write(records.coalesce(1), path)
             self._version.records[key] = [path]
 
@@ -297,13 +297,13 @@ class Batch:
         both = fresh.unionByName(fleet.cells_of(old.join(touched, group, "left_semi")))
         if dirty is not None:
             both = both.join(dirty, group, "left_anti").unionByName(self._anew(dirty, sketches))
-        rows = fleet.rows_of(fleet.merged(both, sketches=sketches), self._run)
+        rows = fleet.rows_of(fleet.merged(both, sketches=sketches), self.run)
         of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), fleet.first_day()), strict=True))
         written = old.join(touched, group, "left_anti").unionByName(rows).withColumns(of)
-        self._tables.write(written.repartition(*FLEET_PARTITION), f"fleet/run={self._run}", *FLEET_PARTITION)
+        self._tables.write(written.repartition(*FLEET_PARTITION), f"fleet/run={self.run}", *FLEET_PARTITION)
         for key in keys:
             self._version.fleet.pop(key, None)
-        self._version.fleet |= self._tables.existing(partition_paths("fleet", self._run, keys))
+        self._version.fleet |= self._tables.existing(partition_paths("fleet", self.run, keys))
 
     def _fleet_keys(self, groups: DataFrame) -> set[str]:
         found = groups.select("rule_id", "level", fleet.first_day()).distinct().collect()

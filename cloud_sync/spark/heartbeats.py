@@ -19,7 +19,8 @@ HEARTBEATS = (
     "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, "
     + ", ".join(f"{name} BIGINT" for name in NUMBERS)
 )
-"""The newest heartbeat of each spool. A file that is no heartbeat has only a `reason`."""
+"""The newest heartbeat of each spool. A file that is no heartbeat has only a `reason`,
+that of a gateway that was forgotten neither that nor a gateway."""
 BYTES_MAX = 64 << 10
 OVERLAP_MS = 2_000
 """Files of the last interval of this length are read again: file systems may keep times in seconds."""
@@ -49,6 +50,13 @@ def newest(known: DataFrame, new: DataFrame) -> DataFrame:
     both = known.unionByName(new)
     found = both.groupBy("name").agg(F.max_by(F.struct(*both.columns), "arrived_ms").alias("newest"))
     return found.select("newest.*")
+
+
+def forgotten(known: DataFrame, gateway: str) -> DataFrame:
+    """The heartbeats without what those of a gateway tell. Their names stay: only newer ones count."""
+    is_other = ~F.col("gateway").eqNullSafe(gateway)
+    told = [name for name in known.columns if name not in ("name", "arrived_ms")]
+    return known.withColumns({name: F.when(is_other, F.col(name)) for name in told})
 
 
 def _second(instant_ms: int) -> str:

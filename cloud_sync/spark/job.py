@@ -24,7 +24,7 @@ from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import Held, held
 from cloud_sync.spark.session import SparkMissing, failure_in_words, session
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
-from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownVersion, Version, local
+from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownGateway, UnknownVersion, Version, local
 from rules.problems import in_words
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ RUNS = (
     "run STRING, version BIGINT, at TIMESTAMP, files BIGINT, rows BIGINT, quarantined BIGINT, "
     "duplicates BIGINT, conflicting BIGINT, expired BIGINT, held BIGINT"
 )
+_IN_WORDS = (JavaMissing, SparkMissing, StorageMissing, Held, Conflict, UnknownGateway, UnknownVersion)
 COUNTERS = ("files", "rows", "quarantined", "duplicates", "conflicting", "expired", "held")
 
 
@@ -163,7 +164,7 @@ def opened(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]
                 raise JobError(f"Spark failed: {failure_in_words(error)}") from error
     except OSError as error:
         raise JobError(in_words(error)) from error
-    except (JavaMissing, SparkMissing, StorageMissing, Held, Conflict, UnknownVersion) as error:
+    except _IN_WORDS as error:
         raise JobError(str(error)) from error
 
 

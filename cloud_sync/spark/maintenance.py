@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from cloud_sync.names import utc_date
-from cloud_sync.spark import fleet
+from cloud_sync.spark import fleet, heartbeats
 from cloud_sync.spark.aggregate import Batch
 from cloud_sync.spark.lease import held
 from cloud_sync.spark.ledger import files as ledger
+from cloud_sync.spark.ledger import spools
+from cloud_sync.spark.quality import CHECKS
 from cloud_sync.spark.storage import open_storage
-from cloud_sync.spark.tables import Tables, Version, encode
+from cloud_sync.spark.tables import Part, Tables, UnknownGateway, Version, encode
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+_REMEDY = "see the gateways with: penstock cloud report"
 Change = Callable[[Batch, Tables, Version], int]
 """Change a version through a batch without files; the number of changes, 0 for none."""
 
@@ -56,29 +59,49 @@ def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) 
 
 
 def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int]) -> int:
-    """Take all records of a gateway out of the tables and make the windows they were in anew; the number of
-    records.
+    """Take a gateway out of the tables: its records, the checks that they broke, its heartbeats and its place
+    among the gateways. Windows that it was in are made anew. Gives the number of records; raises
+    UnknownGateway if the tables hold nothing of it.
 
     Its files stay in the bucket and are not taken in again; delete them there too.
     """
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
         files = ledger.read(tables, version).where(F.col("gateway") == gateway)
-        found = files.groupBy("rule_id", "day").agg(F.sum("counted")).collect()
-        keys = [f"of_rule={rule_id}/of_day={day}" for rule_id, day, _ in found]
-        keys = [key for key in keys if key in version.records]
-        if not keys:
-            return 0
-        records = tables.read([path for key in keys for path in version.records[key]], fleet.RECORDS)
-        gone = records.where(F.col("gateway") == gateway)
-        dirty = batch.cached(batch.groups_of(gone).select(*fleet.GROUP).distinct())
-        count = gone.count()
-        batch.rewrite_records(keys, batch.cached(gone.select("gateway").distinct()))
-        nothing = fleet.contributions(fleet.groups_of(gone.where("false")))
-        batch.merge(nothing, set(), dirty, sketches=bool(version.sketched))
+        beats = tables.read([part.path for part in version.heartbeats], heartbeats.HEARTBEATS)
+        if files.isEmpty() and beats.where(F.col("gateway") == gateway).isEmpty():
+            raise UnknownGateway(f"{out} holds nothing of a gateway {gateway}; {_REMEDY} {out}")
+        found = files.select("rule_id", "day").distinct().collect()
+        keys = {f"of_rule={rule_id}/of_day={day}" for rule_id, day in found} & version.records.keys()
+        count = _forget_records(batch, tables, version, gateway, sorted(keys)) if keys else 0
+        checks = tables.read([part.path for part in version.checks], CHECKS)
+        reached = spools.forgotten(spools.read(tables, version), gateway)
+        version.heartbeats = _rewritten(batch, tables, heartbeats.forgotten(beats, gateway), "heartbeats")
+        version.checks = _rewritten(batch, tables, checks.where(F.col("gateway") != gateway), "checks")
+        version.spools = _rewritten(batch, tables, reached, "spools")
         return count
 
     return _changed(spark, out, now_ms, change)
+
+
+def _forget_records(batch: Batch, tables: Tables, version: Version, gateway: str, keys: list[str]) -> int:
+    """Take the records of a gateway out of some partitions and make the windows they were in anew; the number
+    of records."""
+    records = tables.read([path for key in keys for path in version.records[key]], fleet.RECORDS)
+    gone = records.where(F.col("gateway") == gateway)
+    dirty = batch.cached(batch.groups_of(gone).select(*fleet.GROUP).distinct())
+    count = gone.count()
+    batch.rewrite_records(keys, batch.cached(gone.select("gateway").distinct()))
+    nothing = fleet.contributions(fleet.groups_of(gone.where("false")))
+    batch.merge(nothing, set(), dirty, sketches=bool(version.sketched))
+    return count
+
+
+def _rewritten(batch: Batch, tables: Tables, rows: DataFrame, table: str) -> list[Part]:
+    """A table that is a list of parts, written anew as one."""
+    part = Part(f"{table}/run={batch.run}", rows.count())
+    tables.write(rows.coalesce(1), part.path)
+    return [part]
 
 
 def _changed(

@@ -38,6 +38,10 @@ class UnknownVersion(Exception):
     """The newest version cannot be read: a newer penstock wrote it, or its file is damaged."""
 
 
+class UnknownGateway(Exception):
+    """The tables hold nothing of a gateway; the text says where those are that they have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A folder of Parquet files, relative to OUT, and its rows if they were counted."""

@@ -77,7 +77,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
     `missing` is the number of sequence numbers that are not there, and the others are NULL.
     """
     tables = Tables(spark, open_storage(spark, out))
-    told = _heartbeats(tables).where("reason IS NULL").drop("name", "reason")
+    told = _heartbeats(tables).where("reason IS NULL AND gateway IS NOT NULL").drop("name", "reason")
     both = _spools(tables).join(
         told.withColumnRenamed("highest_seq", "stored_seq"), ["gateway", "spool"], "full_outer"
     )
@@ -153,9 +153,11 @@ def _heartbeats(tables: Tables) -> DataFrame:
 
 
 def _spools(tables: Tables) -> DataFrame:
-    """One row per gateway and spool; `seen`: the rows that count, and those that came after
-    their day was dropped."""
-    return spools.summed(spools.read(tables, tables.current()), "gateway", "spool")
+    """One row per gateway and spool that is not forgotten; `seen`: the rows that count, and those that came
+    after their day was dropped."""
+    return spools.summed(spools.read(tables, tables.current()), "gateway", "spool").where(
+        "last_ms IS NOT NULL"
+    )
 
 
 def rules(version: Version) -> list[str]:

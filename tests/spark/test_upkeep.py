@@ -3,16 +3,26 @@ control files through Hadoop."""
 
 from __future__ import annotations
 
+import random
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.spark import maintenance, view
+from cloud_sync.heartbeat import Pulse
+from cloud_sync.names import arrival_name
+from cloud_sync.schemas import Check
+from cloud_sync.spark import maintenance, report, view
+from cloud_sync.spark.intake import data_name
 from cloud_sync.spark.storage import HadoopStorage
+from cloud_sync.spool import Spool
+from cloud_sync.targets import open_target
 from edge.cli import main
-from tests.spark.support import DAY_MS, run, upload
+from tests.spark.support import DAY_MS, rows, run, upload
+from tests.spark.test_schemas import FIRST, RULE, row
+from tests.spark.test_schemas import upload as send_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -80,3 +90,47 @@ def test_a_month_whose_first_days_were_dropped_is_not_made_from_the_others(
     assert (counts("1m"), counts("1mo")) == ([1, 1, 1], [])
     assert maintenance.forget(spark, str(out), "gw3", lambda: DAY_MS) == 1
     assert (counts("1m"), counts("1mo")) == ([1, 1], [])
+
+
+@pytest.mark.slow
+def test_a_forgotten_gateway_is_in_no_list(
+    spark: Any, bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It broke a check, sent a heartbeat and is stale. Its file, announced once more, brings nothing back;
+    a new one does."""
+    fresh = FIRST._replace(expect=(*FIRST.expect[:3], Check(None, "fail", freshness_ms=60_000)))
+    (manifest,) = send_rows(bucket, "gw1", row(fresh, 1), row(fresh, 100, 0, 1))
+    send_rows(bucket, "gw2", row(fresh, 2))
+    with closing(Spool(bucket.parent / "gw1" / "spool.db", "gw1")) as spool:
+        Pulse(spool, open_target(str(bucket)), 1).beat(DAY_MS)
+    late: dict[str, Any] = {"now_ms": lambda: DAY_MS + 70_001}
+    code, metrics = run(bucket, out, **late)
+    assert (code, metrics["stale"]) == (3, [f"gw1 {RULE}", f"gw2 {RULE}"])
+
+    assert main(["cloud", "forget", str(out), "gw1"]) == 0
+    assert capsys.readouterr().out == "1 records forgotten\n"
+    again = bucket / arrival_name(data_name(manifest), DAY_MS + 60 * 60_000)
+    again.parent.mkdir(parents=True)
+    again.write_bytes((bucket / arrival_name(data_name(manifest), DAY_MS)).read_bytes())
+    code, metrics = run(bucket, out, **late)
+    assert (code, metrics["rows"], metrics["stale"]) == (3, 0, [f"gw2 {RULE}"])
+    assert [found["gateway"] for found in view.gateways(spark, str(out)).collect()] == ["gw2"]
+    assert view.checks(spark, str(out)).count() == view.quarantine(spark, str(out)).count() == 0
+    assert "gw1" not in report.page(spark, str(out))
+
+    send_rows(bucket, "gw1", row(fresh, 4))
+    assert run(bucket, out, **late)[1]["rows"] == 1
+    (back,) = view.gateways(spark, str(out)).where("gateway = 'gw1'").collect()
+    assert (back["rows"], back["held"], back["duplicates"], back["missing"]) == (1, 0, 0, 0)
+
+
+@pytest.mark.slow
+def test_an_unknown_gateway_cannot_be_forgotten(
+    bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(bucket, "gw1", rows(random.Random(1), 1))
+    run(bucket, out)
+    versions = sorted((out / "_versions").iterdir())
+    assert main(["cloud", "forget", str(out), "gw11"]) == 1
+    assert f"{out} holds nothing of a gateway gw11; see the gateways with" in capsys.readouterr().err
+    assert sorted((out / "_versions").iterdir()) == versions

@@ -21,7 +21,7 @@ SPOOLS = (
 )
 """By spool and rule: `rows` that are in the tables, rows that are `held` back by a check, `duplicates`,
 `seen` (all but the duplicates: also those that came after their day was dropped), the highest sequence
-number, and the bounds of the windows."""
+number, and the bounds of the windows: NULL after the gateway was forgotten."""
 
 
 def of_files(found: DataFrame, retained_from: str) -> DataFrame:
@@ -47,6 +47,16 @@ def summed(rows: DataFrame, *by: str) -> DataFrame:
         F.max("highest_seq").alias("highest_seq"),
         F.min("first_ms").alias("first_ms"),
         F.max("last_ms").alias("last_ms"),
+    )
+
+
+def forgotten(rows: DataFrame, gateway: str) -> DataFrame:
+    """The table after a gateway's records were taken out. `seen` and the highest sequence number stay, so
+    files that come again are known."""
+    gone = dict.fromkeys(("rows", "held", "duplicates"), 0) | dict.fromkeys(("first_ms", "last_ms"))
+    is_other = F.col("gateway") != gateway
+    return rows.withColumns(
+        {name: F.when(is_other, F.col(name)).otherwise(F.lit(value)) for name, value in gone.items()}
     )
 
 
