@@ -9,6 +9,7 @@ from sql.catalog.streams import Stream
 from sql.errors import Problems, Span, did_you_mean
 
 DECLARE = "declare it with CREATE STREAM or under streams:"
+DECLARE_RELATION = "declare it with CREATE WINDOW or CREATE TABLE, or under tables:"
 
 
 def stream_named(site: Site, name: str, span: Span, hint: str = DECLARE) -> Stream | None:
@@ -20,8 +21,8 @@ def stream_named(site: Site, name: str, span: Span, hint: str = DECLARE) -> Stre
 
 
 def unknown_relation(site: Site, name: str, span: Span) -> None:
-    """Report the name of a relation that is not there."""
-    hint = did_you_mean(name, site.catalog.relations)
+    """Report the name of a relation that is not there, with the nearest name, or how one is declared."""
+    hint = did_you_mean(name, site.catalog.relations) or DECLARE_RELATION
     site.problems.error("B202", f"unknown named window or table '{name}'", span, hint)
 
 

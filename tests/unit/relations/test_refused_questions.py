@@ -48,6 +48,11 @@ def test_a_table_of_a_like_name_is_proposed(engine: Engine) -> None:
         engine.query("select * from Limit", 1)
 
 
+def test_a_table_of_no_like_name_has_a_remedy(engine: Engine) -> None:
+    with pytest.raises(SqlError, match="hint: declare it with CREATE WINDOW or CREATE TABLE"):
+        engine.query("select * from zzz", 1)
+
+
 def test_an_insert_names_the_columns_that_want_values(engine: Engine) -> None:
     with pytest.raises(SqlError, match="B557 values for dev are expected, and there are 2"):
         engine.query("insert into Limits values ('a', 'b')", 1)
