@@ -229,11 +229,14 @@ def in_words(failure: BaseException, *, with_file: bool = True) -> str:
     ('connection refused', 'TimeoutError')
     >>> in_words(PermissionError(13, "Permission denied", "a"), with_file=False)
     'permission denied'
+    >>> in_words(OSError("certificate verify failed: it is not valid for 'b'. (_ssl.c:1006)")).split(";")[0]
+    "certificate verify failed: it is not valid for 'b'"
     """
     text = str(failure)
     if not with_file and isinstance(failure, OSError) and failure.strerror:
         text = failure.strerror
     text = _CODES.sub("", text) or type(failure).__name__
     if text.startswith(_UNVERIFIED):
-        text += "; name the authority that signed it (caFile, rootCaPath), and the server as it calls itself"
+        remedy = "name the authority that signed it (caFile, rootCaPath), and the server as it calls itself"
+        text = f"{text.rstrip('.')}; {remedy}"
     return text[0].lower() + text[1:] if text.split()[0].istitle() else text
