@@ -101,11 +101,19 @@ def load_file(path: FilePath, *, secrets: Secrets | None = None, below: FilePath
     not read.
     """
     shown = str(path)
+    if below is not None and path.is_dir():
+        return LoadedFile(shown, problems=[_folder(shown)])
     if below is not None and (reason := _refused_in(below, path)):
         problem = FileProblem(shown, 0, 0, "R002", reason, "put the file itself there")
         return LoadedFile(shown, problems=[problem])
     document, problems = read_file(path, shown)
     return _loaded(shown, document, problems, secrets)
+
+
+def _folder(shown: str) -> FileProblem:
+    """The note about a directory that has the name of a rule file."""
+    message, hint = "is a directory: what is in it is not read", "put its files beside it, or rename it"
+    return FileProblem(shown, 0, 0, "R002", message, hint, "warning")
 
 
 def _refused_in(directory: FilePath, path: FilePath) -> str | None:

@@ -21,11 +21,11 @@ def entries(directory: Path) -> list[Path]:
 
 def rule_files(directory: Path) -> list[Path]:
     """The rule files of a directory, by name, and those in its folder `managed`; none if it cannot be read.
-    Also what has such a name and is no regular file: it is refused when it is loaded."""
+    Also what has such a name and is no regular file: it is refused or noted when it is loaded."""
     return [
         path
         for path in (*entries(directory), *entries(directory / MANAGED))
-        if path.suffix.lower() in SUFFIXES and not path.is_dir() and path.name[0] not in "._"
+        if path.suffix.lower() in SUFFIXES and path.name[0] not in "._"
     ]
 
 

@@ -70,7 +70,7 @@ def files_in(paths: list[Path]) -> list[Path]:
         if not path.exists():
             what = "is a link to a file that is not there" if path.is_symlink() else "does not exist"
             raise UsageError(f"'{path}' {what}")
-        files = rule_files(path) if path.is_dir() else [path]
+        files = [file for file in rule_files(path) if not file.is_dir()] if path.is_dir() else [path]
         if not files:
             next(path.iterdir(), None)  # raises for a directory that cannot be read
             raise UsageError(f"'{path}' holds no rule files (*.yaml, *.yml, *.json, *.sql)")

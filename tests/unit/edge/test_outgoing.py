@@ -199,9 +199,10 @@ def test_what_is_no_regular_file_is_refused_and_not_opened(tmp_path: Path) -> No
     (tmp_path / "e.yaml").write_text(RULE.replace("{action}", "nop: {}"))
     wanted = RuleFiles(tmp_path, "UTC", Secrets()).read()
     not_there = "R002 is a link to a file that is not there"
-    expected = {"a": "R002 is no regular file", "b": not_there, "c": not_there}
+    directory = "R002 warning: is a directory: what is in it is not read"
+    expected = {"a": "R002 is no regular file", "b": not_there, "c": not_there, "d": directory}
     told = {name: f"{tmp_path}/{name}.yaml: {reason}" for name, reason in expected.items()}
     assert [problem.render().splitlines()[0] for problem in wanted.problems] == [*told.values()]
     assert list(wanted.rules) == ["a"]
     checked = load_paths([tmp_path]), load_paths([tmp_path / "e.yaml"])
-    assert [len(loaded.problems) for loaded in checked] == [3, 0]
+    assert [len(loaded.problems) for loaded in checked] == [4, 0]
