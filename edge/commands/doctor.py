@@ -7,7 +7,6 @@ behind.
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import shutil
 import sqlite3
@@ -125,10 +124,11 @@ def _clock() -> tuple[str, str]:
 
 
 def _data(directory: Path) -> list[tuple[str, str]]:
-    existing = next((path for path in (directory, *directory.absolute().parents) if path.exists()), Path("/"))
-    if not os.access(existing, os.W_OK):
-        return [("error", f"data directory {directory} cannot be written by user {os.getuid()}")]
-    free = shutil.disk_usage(existing).free
+    from edge.deploy.checks.usable import existing_part, unwritable
+
+    if problem := unwritable(directory):
+        return [("error", problem)]
+    free = shutil.disk_usage(existing_part(directory)).free
     level = "warning" if free < 1_000_000_000 else "ok"
     return [(level, f"data directory {directory}: {free // 1_000_000} MB free")]
 

@@ -51,12 +51,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"'{arguments.rules}' is not a directory; expected the directory of the rule files")
     logs.configure(settings.log_level)
     os.umask(0o077)  # files of the gateway are private to its user
-    from edge.deploy.checks.usable import check_usable
+    from edge.deploy.checks.usable import check_usable, unwritable
     from edge.deploy.reading.reader import NotRead, RuleReader
 
     try:
         rules = RuleReader(settings, arguments.rules)
         check_usable(settings)
+        if problem := unwritable(settings.data.dir):
+            raise UsageError(problem)
         rules.start()
         from edge.daemon import Daemon
 

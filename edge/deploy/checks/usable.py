@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,9 +110,26 @@ def _of_section(config: Config, broker: BrokerSettings, keys: tuple[str, ...]) -
         yield keys, f"{name}: {message}"
 
 
+def unwritable(folder: Path) -> str | None:
+    """Why this user cannot write to the data directory, or make it, with the remedy; None where it can. The
+    user that checks a configuration need not be the one that runs it, so this is no fault of the file."""
+    existing = existing_part(folder)
+    if os.access(existing, os.W_OK | os.X_OK):
+        return None
+    return (
+        f"data directory {folder}: '{existing}' cannot be written by user {os.getuid()}; give it to this "
+        "user (chown), or name another directory with --data or data.dir"
+    )
+
+
+def existing_part(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
 def _of_data(folder: Path) -> Iterator[Fault]:
     """The data directory is made where it is missing, but not below a file."""
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    existing = existing_part(folder)
     if not existing.is_dir():
         yield ("data", "dir"), f"'{existing}' is a file; expected a directory"
 

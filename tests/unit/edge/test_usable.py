@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from edge.cli import main
 from edge.config import ConfigError, load
-from edge.deploy.checks.usable import check_usable
+from edge.deploy.checks.usable import check_usable, unwritable
 
+NOBODY = 65534
 BROKER = "mqtt:\n  server: mqtts://broker\n"
 
 
@@ -87,3 +92,27 @@ def test_authorities_of_the_system_are_usable() -> None:
     authorities = ssl.get_default_verify_paths().cafile
     environment = {"PENSTOCK__MQTT__SERVER": "mqtts://b"}
     check_usable(load(None, environment | ({"PENSTOCK__MQTT__CAFILE": authorities} if authorities else {})))
+
+
+@contextmanager
+def as_ordinary_user() -> Iterator[None]:
+    """Root may write everywhere, so tests that run as root become another user for a while."""
+    if os.getuid() != 0:
+        yield
+        return
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def test_a_data_directory_of_another_user_has_a_remedy() -> None:
+    with TemporaryDirectory(dir="/tmp") as name:
+        Path(name).chmod(0o555)
+        with as_ordinary_user():
+            user, found = os.getuid(), unwritable(Path(name) / "data")
+        Path(name).chmod(0o755)
+        assert unwritable(Path(name) / "data") is None
+    assert found is not None
+    assert found.startswith(f"data directory {name}/data: '{name}' cannot be written by user {user}; give it")
