@@ -155,8 +155,8 @@ class HadoopStorage:
         self._renames, self._keeping = self._renaming(spark)
 
     def _renaming(self, spark: SparkSession) -> tuple[Any, Any]:
-        """What renames files, and its option to keep a file that has the name already; None for an object
-        store, where a file appears as a whole and renaming copies it."""
+        """The Java object that renames files, and its option to keep a file that has the name already. None
+        for an object store, where a file appears as a whole and renaming copies it."""
         if urlsplit(self.root).scheme in PUT_AT_ONCE:
             return None, None
         from py4j.protocol import Py4JJavaError

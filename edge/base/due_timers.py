@@ -28,7 +28,7 @@ class DueTimers:
         self._have_failed = False
 
     def are_due(self, now_ms: int) -> bool:
-        """Whether a timer is due."""
+        """True if a timer is due."""
         deadline_ms = self._engine.next_deadline_ms()
         return deadline_ms is not None and deadline_ms <= now_ms
 

@@ -131,7 +131,7 @@ class Roster:
         return sorted(found, key=self.place)
 
     def types_read(self, name: str, stream: str) -> Sequence[str]:
-        """As what a query takes the events of a stream: its own type, or types that this inherits."""
+        """The types under which a query takes the events of a stream, which may be of several."""
         types = self.catalog.lineage(stream)
         return types if len(types) == 1 else [known for known in types if known in self.reads[name]]
 

@@ -160,7 +160,7 @@ class NamedWindow:
         return self._posted(self._noted(self.operator.variable_changed(now_ms)))
 
     def _noted(self, posts: list[Delta]) -> list[Delta]:
-        """What the data windows have posted, with the rows, indexes and bounds changed by it."""
+        """Change rows, indexes and bounds by posts of the data windows; the posts."""
         for inserted, removed in posts:
             for event in inserted:
                 self.rows[event] = None

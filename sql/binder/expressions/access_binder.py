@@ -117,7 +117,7 @@ def _of_events(binder: Binding, node: ast.Method, function: Function, base: Boun
 
 
 def _taken(method: ListMethod) -> str:
-    """What a method takes, in words."""
+    """The arguments of a method, in words."""
     each = "a condition, as in x => x.v > 1" if method.condition else "a lambda, as in x => x.v"
     forms = {"nothing": method.plain, each: method.each, "a whole number": method.number}
     return " or ".join(word for word, form in forms.items() if form is not None)

@@ -1,4 +1,4 @@
-"""What `set` assigns: columns of an event or a row, variables, and elements of arrays."""
+"""The assignments of `set`: to columns of an event or a row, to variables, to elements of arrays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ WITH_ELEMENT = Function(
 
 
 class Target(Record):
-    """What `set` changes: its name, its columns if they are declared, and what the statement calls it."""
+    """The event or row that `set` changes: its name, its columns if they are declared, and the names by which
+    the statement may call it."""
 
     name: str
     columns: Mapping[str, Type] | None

@@ -27,7 +27,7 @@ from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.compiler.shared_code import Answer, SharedCode
-from sql.compiler.statement.deferral import deferral, events_of
+from sql.compiler.statement.deferral import Deferral, deferral, events_of
 from sql.compiler.statement.driving import (
     EVALUATING,
     Use,
@@ -92,10 +92,7 @@ class StatementFrame:
         """The window whose entering and leaving is written into the loop."""
         self.has_value = self.in_loop and use == "value"
         """True if the text has a function `value`, and makes no rows."""
-        defers = deferral(plan, in_cells=self.in_cells) if self.in_loop else None
-        self.show = Show(
-            plan, self.make_loop, "content" if self.has_value else defers, is_joined=self.is_joined
-        )
+        self.show = Show(plan, self.make_loop, self._deferral(), is_joined=self.is_joined)
         is_single = self.in_loop and self._is_single()
         reader = RowReader(self.names, self.catalog, self.shape, {}, joined=False)
         self.earlier = Earlier(plan.prevs, reader, self.window, in_place=is_single)
@@ -104,6 +101,12 @@ class StatementFrame:
         self.in_place = is_single and not self.reads_beside
         """True if an arriving event gives at most one row, which is made where the event stands, as an
         emission."""
+
+    def _deferral(self) -> Deferral | None:
+        """The source of rows that are made at instants of the output only; None: rows are made at once."""
+        if self.has_value:
+            return "content"
+        return deferral(self.plan, in_cells=self.in_cells) if self.in_loop else None
 
     def _fold(self, removal: Removal) -> Fold:
         """The fold of the events that count: into groups, or into the rows of a table."""
