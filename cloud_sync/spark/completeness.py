@@ -2,7 +2,8 @@
 and which windows are final.
 
 A gateway is silent if its newest sign of life is older than the newest of the fleet by `SILENT_MS`;
-ages count from there, not from the clock of this machine.
+ages count from there, not from the clock of this machine. A window that ends after the newest listing of the
+bucket counts from that: the clock of its gateway is ahead, which is no reason to call the others silent.
 A window is final once every gateway of its rule that is not silent has uploaded rows up to its end.
 """
 
@@ -27,7 +28,9 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
     """`view.gateways` with `alive_ms`, the newest sign of life (the end of a window, or a heartbeat),
     `behind_ms`, its distance from the fleet's newest, and `state`, a list of the words silent,
     missing, duplicate and skewed."""
-    signs = [F.coalesce(F.unix_millis(name), F.lit(0)) for name in ("last", "heartbeat")]
+    listed_ms = Tables(spark, open_storage(spark, out)).current().listed_ms
+    last = F.least(F.unix_millis("last"), F.lit(listed_ms or None).cast("BIGINT"))
+    signs = [F.coalesce(sign, F.lit(0)) for sign in (last, F.unix_millis("heartbeat"))]
     found = view.gateways(spark, out).withColumn("alive_ms", F.greatest(*signs))
     newest = found.agg(F.max("alive_ms").alias("newest_ms"))
     both = found.crossJoin(F.broadcast(newest)).withColumn("behind_ms", F.expr("newest_ms - alive_ms"))

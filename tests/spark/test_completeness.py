@@ -63,7 +63,7 @@ def test_gateways_have_a_state_and_windows_are_final_when_all_live_gateways_have
     (beat,) = (bucket / "v2-heartbeats").rglob("*.json")
     arrived = DAY_MS / 1000 + 5 * HOUR * 60
     os.utime(beat, (arrived, arrived))
-    assert run(bucket, out)[0] == job.OK
+    assert run(bucket, out, now_ms=lambda: DAY_MS + 5 * HOUR * 60_000 + 10_000)[0] == job.OK
     states = {row["gateway"]: row["state"] for row in completeness.gateways(spark, str(out)).collect()}
     assert states == {
         "silent": ["silent"],
@@ -82,6 +82,21 @@ def test_gateways_have_a_state_and_windows_are_final_when_all_live_gateways_have
     assert (
         "<td class=bad>silent</td>" in html and "<td class=bad>skewed</td>" in html and "final until" in html
     )
+
+
+@pytest.mark.parametrize("ahead", [5 * HOUR, 80 * 365 * 24 * HOUR])
+def test_a_clock_that_is_ahead_makes_no_other_gateway_silent(
+    spark: Any, bucket: Path, out: Path, ahead: int
+) -> None:
+    """The fleet window of a minute waits for each gateway that has sent its first ten seconds, or less."""
+    upload(bucket, "ahead", at(ahead))
+    upload(bucket, "gw1", at(10))
+    upload(bucket, "gw2", at(0))
+    assert run(bucket, out, now_ms=lambda: DAY_MS + 20 * 60_000)[0] == job.OK
+    states = {row["gateway"]: row["state"] for row in completeness.gateways(spark, str(out)).collect()}
+    assert states == {"ahead": [], "gw1": [], "gw2": []}
+    windows = completeness.windows(spark, str(out), "hot").orderBy("window_start").collect()
+    assert [(row["waiting_for"], row["is_final"]) for row in windows] == [(1, False), (2, False), (3, False)]
 
 
 def test_the_report_has_the_gateways_of_all_keys_of_the_newest_window(
