@@ -71,9 +71,12 @@ function showRules(status) {
 function showProblems(status) {
   const found = [...status.ready, ...status.files.flatMap((file) => file.problems)];
   const list = clear($("problems"));
-  for (const text of found) list.append(element("li", { class: "bad" }, text));
+  for (const text of found) list.append(element("li", { class: "bad" }, withoutPlace(text)));
   if (!found.length) list.append(element("li", { class: "good" }, "none"));
 }
+
+// The line of the file and the mark below it, which are indented, need a fixed width that the column has not.
+const withoutPlace = (problem) => problem.split("\n").filter((line) => !/^\s/.test(line)).join("\n");
 
 function showStreams(status) {
   const list = clear($("streams"));
@@ -126,7 +129,7 @@ async function choose(name) {
     button.setAttribute("aria-current", String(button.dataset.rule === name));
   }
   $("tapped").value = name;
-  await Promise.all([showRule(name), why()]);
+  await why();
 }
 
 async function showRule(name) {
@@ -154,6 +157,7 @@ async function why(isTest = false, isAgain = false) {
   const began = performance.now();
   let costMs = null;
   const name = chosen;
+  showRule(name).catch(() => null); // its file may have changed since; the answer below says what is wrong
   const query = new URLSearchParams({ since: $("since").value, timeline: "1" });
   if ($("key").value) query.set("key", $("key").value);
   if (isTest) query.set("test", "1");

@@ -206,6 +206,22 @@ def test_it_says_when_the_gateway_is_gone_and_comes_back_by_itself(page: Browser
     page.wait_text("#state", "running")
 
 
+def test_a_changed_file_shows_its_problem_or_its_new_query(broker: Mosquitto, tmp_path: Path) -> None:
+    stream = "streams: {m: {datasource: plant/#, columns: {dev: string, temp: float}}}\n"
+    rule = stream + "rules: [{id: warm, sql: 'SELECT dev FROM m WHERE temp > 90', actions: [{nop: {}}]}]\n"
+    with daemon(tmp_path, broker.url, {"r.yaml": rule}) as gateway, chromium(tmp_path) as browser:
+        gateway.wait_ready()
+        browser.open(page_address(gateway))
+        browser.wait_text("#sql", "temp > 90")
+        file = next(tmp_path.rglob("r.yaml"))
+        file.write_text(rule.replace("temp > 90", "tmp > 90"))
+        browser.wait_text("#problems", "B201 unknown column 'tmp'")
+        assert "\nhint: did you mean 'temp'?" in browser.text("#problems")
+        assert "^^^" not in browser.text("#problems")
+        file.write_text(rule.replace("temp > 90", "temp > 80"))
+        browser.wait_text("#sql", "temp > 80")
+
+
 def test_without_the_page(broker: Mosquitto, tmp_path: Path) -> None:
     with daemon(tmp_path, broker.url, {"s.yaml": STREAM}, PENSTOCK__HTTP__UI="false") as running:
         assert running.get("/ui")[0] == 404
