@@ -142,7 +142,7 @@ def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> 
     return {"timestamp": column, "timestamps": own}
 
 
-_OF_AN_EVENT = {"analytic", "meta", "event_time", "variable", "hit", "subquery", "context"}
+_OF_AN_EVENT = {"analytic", "meta", "event_time", "variable", "arrived", "hit", "subquery", "context"}
 
 
 def _is_of_an_event(bound: Bound | None, *, reads_earlier: bool = False) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 
 from cloud_sync.schemas import Check, schema_file
-from cloud_sync.spark.quality import freshness_limits
 from cloud_sync.spark.storage import LocalStorage
 from cloud_sync.spark.tables import Tables, UnknownVersion, Version, encode
 from tests.unit.cloud_sync.test_schemas import BASE
@@ -24,6 +23,8 @@ def test_lengths_are_those_of_files_that_are_there(tmp_path: Path) -> None:
 
 def test_freshness_reads_the_newest_schema_of_a_rule_alone(tmp_path: Path) -> None:
     """Else a run would read more with each version that its rules have had."""
+    pytest.importorskip("pyspark")
+    from cloud_sync.spark.quality import freshness_limits
 
     class Counting(LocalStorage):
         def read(self, name: str) -> bytes | None:
