@@ -51,14 +51,6 @@ def _number(name: str, implementation: Callable[[Items, int], Any]) -> Function:
 # --- implementations ----------------------------------------------------------------------------------------
 
 
-def _first(items: Items) -> Any:
-    return items[0] if items else None
-
-
-def _last(items: Items) -> Any:
-    return items[-1] if items else None
-
-
 def _from_first(items: Items, number: int = 0) -> Any:
     return items[number] if 0 <= number < len(items) else None
 
@@ -142,7 +134,7 @@ def _event(name: str, implementation: Callable[..., Any]) -> Function:
 
 
 LIST = _plain("list_of", list, Type.ARRAY)
-FIRST, LAST = _plain("first_of", _first), _plain("last_of", _last)
+FIRST, LAST = _plain("first_of", _from_first), _plain("last_of", _from_last)
 
 LIST_METHODS: dict[str, ListMethod] = {
     "selectfrom": ListMethod(each=_over(list), returns=Type.ARRAY),

@@ -37,7 +37,7 @@ def declared(options: str) -> Stream:
 
 def environment(folder: Path, push: PushServers | None = None) -> SourceEnvironment:
     (folder / "input").mkdir(exist_ok=True)
-    servers = push or PushServers(None, None, 1_000)
+    servers = push or PushServers(None, None, 1_000, 10)
     return SourceEnvironment(SystemClock(), folder / "input", folder / "positions", servers)
 
 
@@ -65,7 +65,7 @@ class TestFile(SourceContract):
 
 class TestHttpPush(SourceContract):
     def plant(self, folder: Path) -> Plant:
-        push = PushServers(("127.0.0.1", 0), None, 1_000)
+        push = PushServers(("127.0.0.1", 0), None, 1_000, 10)
 
         def send_one(number: int) -> None:
             while True:

@@ -46,8 +46,11 @@ def evaluate(node: Bound, place: Place) -> Any:
         case Enumerate(base, name, body):
             items, each = evaluate(base, place), LIST_METHODS[name].each
             assert each is not None
-            within = lambda item: Place(place.rows, place.slots, (*place.parameters, item))  # noqa: E731
-            return None if items is None else each(items, lambda item: evaluate(body, within(item)))
+
+            def value(item: Any) -> Any:
+                return evaluate(body, Place(place.rows, place.slots, (*place.parameters, item)))
+
+            return None if items is None else each(items, value)
         case Op(name, args, extra):
             return (
                 _LAZY[name](args, place)

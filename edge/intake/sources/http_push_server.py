@@ -29,7 +29,7 @@ class PushServers:
     """The one server of all paths; it runs while some stream has one."""
 
     def __init__(
-        self, bind: tuple[str, int] | None, token: str | None, bytes_max: int, connections_max: int = 100
+        self, bind: tuple[str, int] | None, token: str | None, bytes_max: int, connections_max: int
     ) -> None:
         """`bind` None: the gateway takes nothing by HTTP."""
         self._connections_max = connections_max

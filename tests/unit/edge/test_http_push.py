@@ -14,7 +14,7 @@ from tests.support.waiting import PATIENCE_S
 
 
 def test_a_token_is_demanded_where_there_is_one() -> None:
-    servers = PushServers(("127.0.0.1", 0), "secret", 100)
+    servers = PushServers(("127.0.0.1", 0), "secret", 100, 10)
     assert servers.answer("POST", "/x", "", 2, None)[0] == 401
     assert servers.answer("POST", "/x", "Bearer secret", 2, None)[0] == 404
 
@@ -35,7 +35,7 @@ class Sink:
 @pytest.fixture
 def pushed(request: pytest.FixtureRequest) -> Iterator[tuple[Sink, tuple[str, int]]]:
     """A stream, and the address of the server that feeds it."""
-    servers, sink = PushServers((getattr(request, "param", "127.0.0.1"), 0), None, 100), Sink()
+    servers, sink = PushServers((getattr(request, "param", "127.0.0.1"), 0), None, 100, 10), Sink()
     servers.add(sink)
     assert servers.address is not None
     yield sink, servers.address
@@ -62,7 +62,7 @@ def test_a_message_that_was_cut_off_is_refused(pushed: tuple[Sink, tuple[str, in
 
 
 def test_the_end_of_the_server_does_not_hold_up_the_loop() -> None:
-    servers, sink = PushServers(("127.0.0.1", 0), None, 100), Sink()
+    servers, sink = PushServers(("127.0.0.1", 0), None, 100, 10), Sink()
     spans = []
     for _ in range(5):
         servers.add(sink)

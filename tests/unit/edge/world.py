@@ -143,7 +143,7 @@ class World:
             self.spool, lambda: Spool(self.folder / "archive.db", "gw", self.spool_settings, ARCHIVE)
         )
         builder = ActionBuilder(environment, self.spools, self.clock, self.letters, self.outbox)
-        self.push = PushServers(("127.0.0.1", 0), None, 1_000)
+        self.push = PushServers(("127.0.0.1", 0), None, 1_000, 10)
         configured = Configured(self.sections, brokers=BrokerNames(self.broker_names))
         sources = StreamSources(
             SourceEnvironment(
