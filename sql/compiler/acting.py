@@ -5,16 +5,19 @@
                                                             there before
 
 In the text `r0` is the event, `r1` the row of the relation as the actions before have left it,
-`r2` as it was.
+`r2` as it was. Where an event does no more to rows that are there than to change one under its key, `y0` is
+that row, looked up for all events at once; None where there was none then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 from sql.algebra.event import Event
+from sql.algebra.table.index import keys_of
 from sql.algebra.table.row import columns_text
 from sql.algebra.table.search import Search, loop_over
 from sql.algebra.table.searched import Relation
@@ -76,24 +79,47 @@ class ActingText:
         self.table_keys = frozenset(relation.declaration.keys) if relation.kind == "table" else None
         parts = tuple(conjuncts(plan.where))
         self.search = Search(parts, 1, {0}, relation)
+        self.ahead = self._column_ahead()
+        """The column of an event by which its row is looked up ahead, if it is."""
         self.work = self._compiled(parts)
 
     def over(self, relation: Relation, forward: Forward) -> Work:
         """The function for one relation."""
-        return partial(self.work, in_order(self.search, relation), relation, forward)
+        rows = in_order(self.search, relation)
+        if self.ahead is None:
+            return partial(self.work, rows, relation, forward)
+        return partial(self.work, rows, self.search.ahead(relation), relation, forward)
+
+    def _column_ahead(self) -> str | None:
+        """The column of an event that is the key of its row, where no event removes a row that a later one
+        has found: rows that are there change in place only."""
+        is_whole = self.functions.reader.shape == "dict" and not self.needs_event
+        matched = [branch for branch in self.plan.branches if branch.matched]
+        if not (is_whole and matched and all(map(self._rewrites, matched))):
+            return None
+        return self.search.column_of(0)
 
     def _compiled(self, parts: Sequence[Bound]) -> Callable[..., None]:
         """The function, which takes the relation as arguments."""
         source = self.source
-        with source.block("def work(rows, relation, forward, changed, events, now):"):
+        find = "" if self.ahead is None else "find, "
+        with source.block(f"def work(rows, {find}relation, forward, changed, events, now):"):
             source.line("came, before, post = changed.came, changed.before, changed.post")
             if any(map(self._rewrites, self.plan.branches)):
                 source.line(f"stamp = {None if self.needs_event else 'relation.next_stamp()'}")
-            with source.block("for r0 in events:"), source.attempt("changed.fail(r0, error)"):
+            with source.block(self._events()), source.attempt("changed.fail(r0, error)"):
                 self._write_event(parts)
-        found = self.functions.generate(source, Event=Event, DATA_ERRORS=DATA_ERRORS)
-        work: Callable[..., None] = found["work"]
+        helpers = {"Event": Event, "DATA_ERRORS": DATA_ERRORS, "keys_of": keys_of, "repeat": repeat}
+        work: Callable[..., None] = self.functions.generate(source, **helpers)["work"]
         return work
+
+    def _events(self) -> str:
+        """The head of the loop over the events. A row that is found ahead may be gone when its event has its
+        turn where the relation is bounded: then nothing is looked up ahead."""
+        if self.ahead is None:
+            return "for r0 in events:"
+        found = f"repeat(None) if stamp is None else find(keys_of(events, {self.ahead!r}))"
+        return f"for r0, y0 in zip(events, {found}):"
 
     def _write_event(self, parts: Sequence[Bound]) -> None:
         """The actions for one event, `r0`."""
@@ -158,7 +184,7 @@ class ActingText:
     def _write_matched(self, search: Search, rest: list[Bound], branches: list[BranchPlan]) -> None:
         source = self.source
         source.line("r1 = r2 = None")
-        with search.each(self._loop(), "rows", "y"):
+        with search.each(self._loop(), "rows", "y", hint="" if self.ahead is None else "y0"):
             source.line(f"r1 = r2 = {columns_text('y', self.columns)}")
             self._loop().test(rest)
             if any(not branch.matched for branch in self.plan.branches):

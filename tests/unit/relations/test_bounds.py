@@ -36,8 +36,8 @@ def _sinks() -> None:
     register_sinks()
 
 
-def started(bounds: str) -> Engine:
-    compiled = compile_rules(unite([load_text(RULES.replace("BOUNDS", bounds))]))
+def started(bounds: str, rules: str = RULES) -> Engine:
+    compiled = compile_rules(unite([load_text(rules.replace("BOUNDS", bounds))]))
     assert not compiled.problems, [problem.render() for problem in compiled.problems]
     engine = Engine(compiled.catalog)
     for name, table in compiled.tables.items():
@@ -58,6 +58,31 @@ def keys(engine: Engine, table: str) -> list[Any]:
 def counts(engine: Engine, table: str) -> tuple[int, ...]:
     found = engine.counters(statement_of(table))
     return found["refused"], found["expired"], found["dropped"]
+
+
+ALONE = """
+streams: ['CREATE STREAM reading (k STRING, v BIGINT) WITH (DATASOURCE="t")']
+tables: {last: {sql: "create table last (k string primary key, v int)", BOUNDS}}
+rules:
+  put:
+    sql: >-
+      on reading as r merge last as l where l.k = r.k
+      when matched then update set v = r.v when not matched then insert select r.k as k, r.v as v
+"""
+
+
+def test_a_row_that_made_room_is_not_found_by_a_later_event_of_its_batch() -> None:
+    engine = started("maxRows: 2, whenFull: oldest", ALONE)
+    put(engine, 0, ("a", 1), ("b", 1))
+    put(engine, 1, ("c", 1), ("a", 2))  # c in the place of a, then a in the place of b
+    assert [(row["k"], row["v"]) for row in engine.relation("last")] == [("c", 1), ("a", 2)]
+
+
+def test_a_row_that_an_event_of_a_batch_inserts_is_found_by_the_next() -> None:
+    for bounds in ("", "maxRows: 1000"):
+        engine = started(bounds, ALONE)
+        put(engine, 0, ("a", 1), ("a", 2), ("b", 3), ("a", 4))
+        assert [(row["k"], row["v"]) for row in engine.relation("last")] == [("a", 4), ("b", 3)]
 
 
 def test_a_row_too_many_is_refused_and_counted() -> None:
