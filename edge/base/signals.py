@@ -17,6 +17,13 @@ STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """SIGHUP comes when the terminal is closed; it is no request to read the rules again, which are watched."""
 
 
+def end_at_once() -> None:
+    """Until `listen` is called, end the process with 0 at the first signal: there is nothing yet to stop in
+    order."""
+    for number in _heard():
+        signal.signal(number, lambda *_: os._exit(0))
+
+
 def listen(on_first: Callable[[], None]) -> None:
     """From now on call `on_first` at the first signal, in another thread, and exit at once at the second.
 
@@ -26,9 +33,7 @@ def listen(on_first: Callable[[], None]) -> None:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    for number in STOPPING:
-        if signal.getsignal(number) is signal.SIG_IGN:
-            continue  # nohup
+    for number in _heard():
         # Without a handler the default would end the process; this one only makes the interpreter write.
         signal.signal(number, lambda *_: None)
 
@@ -37,13 +42,17 @@ def listen(on_first: Callable[[], None]) -> None:
     ).start()
 
 
-def leave_to_the_system() -> None:
-    """In a child of the process that listens: let these signals end the child, but for those that are
-    ignored."""
-    signal.set_wakeup_fd(-1)
+def ignore() -> None:
+    """In a child of the process that listens: go on until that process ends the child. A terminal and a
+    service manager signal all processes of a gateway, and the stop in order may need the child's answer."""
+    signal.set_wakeup_fd(-1)  # the number may be that of a file that the child opens
     for number in STOPPING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _heard() -> list[signal.Signals]:
+    """The stopping signals but for those that the caller of the process ignores, as nohup does."""
+    return [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _wait_for_two(reader: socket.socket, writer: socket.socket, on_first: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from edge.base import memory
+from edge.base import memory, signals
 from edge.base.errors import UsageError
 from edge.commands.shared.argument_types import duration
 from rules.collector import calm_collector
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    signals.end_at_once()
     memory.be_frugal()
     calm_collector()
     from cloud_sync.errors import BadTarget, SpoolError

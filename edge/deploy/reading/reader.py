@@ -24,7 +24,6 @@ from io import BufferedRWPair
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge.base import signals
 from edge.base.forked import fork
 from edge.config import Config
 from edge.deploy.reading.beside import load_beside
@@ -165,7 +164,6 @@ class _Child:
 def _serve(reader: RuleReader, channel: socket.socket) -> None:
     """The work of the child."""
     gc.freeze()  # a look at what it has inherited would copy those pages
-    signals.leave_to_the_system()
     logging.disable(logging.CRITICAL)
     try:
         _answer(reader, channel.makefile("rwb"))

@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.daemon.support import ROOT, STREAM, daemon, publisher
 from tests.support.brokers import Mosquitto, amqtt
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_S, wait_for
 
 HOT = (
     STREAM
@@ -242,6 +242,17 @@ def test_the_process_ends_with_its_last_log_line(
 
 
 @pytest.mark.broker
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_before_the_start_is_done_is_no_failure(tmp_path: Path, number: signal.Signals) -> None:
+    """The process has imported the configuration's library, and not yet the daemon."""
+    command = [sys.executable, "-m", "edge.cli", "run", str(tmp_path), "--data", str(tmp_path / "data")]
+    child = subprocess.Popen(command, cwd=ROOT)
+    maps = Path(f"/proc/{child.pid}/maps")
+    wait_for(lambda: child.poll() is not None or "pydantic_core" in maps.read_text(), what="the imports")
+    child.send_signal(number)
+    assert child.wait(PATIENCE_S) == 0
+
+
 def test_a_dead_sink_does_not_hold_up_the_stop_and_its_results_are_sent_later(
     broker: Mosquitto, tmp_path: Path
 ) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from edge.base.signals import STOPPING
 from edge.cli import COMMANDS, main
 
 RULE = """\
@@ -39,6 +42,15 @@ def rules(tmp_path: Path) -> Path:
     path = tmp_path / "rules.yaml"
     path.write_text(RULE)
     return path
+
+
+@pytest.fixture
+def signals_unheard() -> Iterator[None]:
+    """The handlers of this process are those from before, after a command in it has set its own."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_a_broken_library_is_named(rules: Path, tmp_path: Path) -> None:
@@ -152,6 +164,7 @@ def test_replay_names_the_line(
         (["top", "--interval", "0"], "--interval must be above 0"),
     ],
 )
+@pytest.mark.usefixtures("signals_unheard")
 def test_mistakes_are_one_sentence(
     rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: str
 ) -> None:

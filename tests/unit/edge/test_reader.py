@@ -82,6 +82,18 @@ def test_child_that_ends_is_replaced_at_the_next_reading(rules: Path, reader: Ru
     assert reader.read().rules.keys() == {"hot"}
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_child_answers_after_a_signal_to_all_processes(
+    rules: Path, reader: RuleReader, number: signal.Signals
+) -> None:
+    """As a terminal and a service manager send it. The gateway, which starts, stops in order behind it."""
+    (rules / "a.yaml").write_text(PLAIN)
+    reader.read()
+    assert reader._child is not None
+    os.kill(reader._child._pid, number)
+    assert reader.read().rules.keys() == {"hot"}
+
+
 def test_a_child_for_which_there_are_no_descriptors_is_no_defect(rules: Path, reader: RuleReader) -> None:
     (rules / "a.yaml").write_text(PLAIN)
     bounds = resource.getrlimit(resource.RLIMIT_NOFILE)
