@@ -42,7 +42,8 @@ class HttpPullSettings(TlsSettings):
     """Request the stream's messages from a server at an interval.
 
     The address is `url` with the stream's DATASOURCE behind it; DATASOURCE alone may be the whole address. An
-    answer other than 2xx is counted and logged, and the request is repeated at the next interval.
+    answer other than 2xx is counted and logged, and the request is repeated at the next interval. If it is
+    401 and there is `oAuth`, a new token is asked for, and the request repeated at once.
     """
 
     url: Text = Field("", description="http or https")
@@ -91,14 +92,10 @@ class HttpPullSource(WorkerSource):
 
     def _pull(self) -> None:
         settings = self._settings
-        values = self._tokens.answer() if self._tokens else {}
-        headers = {name: template.render(values) for name, template in self._headers.items()}
-        body = settings.body.encode() if settings.body and settings.body_type != "none" else None
-        if body is not None:
-            headers = {"Content-Type": _CONTENT_TYPES[settings.body_type], **headers}
-        status, answer = self._exchange(self._url, settings.method.upper(), headers, body)
-        if status == 401 and self._tokens is not None:
+        status, answer = self._request()
+        if status == 401 and self._tokens is not None:  # the token is too old
             self._tokens.expire()
+            status, answer = self._request()
         if not (status == 200 if settings.response_type == "body" else 200 <= status < 300):
             self._failed(f"HTTP {status}")
             return
@@ -106,6 +103,15 @@ class HttpPullSource(WorkerSource):
         if answer and not (settings.incremental and digest == self._last):
             self._deliver([(topic_of(self.name), answer, None, 0)])
         self._last = digest
+
+    def _request(self) -> tuple[int, bytes]:
+        settings = self._settings
+        values = self._tokens.answer() if self._tokens else {}
+        headers = {name: template.render(values) for name, template in self._headers.items()}
+        body = settings.body.encode() if settings.body and settings.body_type != "none" else None
+        if body is not None:
+            headers = {"Content-Type": _CONTENT_TYPES[settings.body_type], **headers}
+        return self._exchange(self._url, settings.method.upper(), headers, body)
 
     def _exchange(
         self, url: str, method: str, headers: dict[str, str], body: bytes | None

@@ -311,15 +311,18 @@ def test_a_server_is_asked_again_and_again(world: World, server: str) -> None:
     assert Answers.asked[0][0] == "/api/v1?x=1"
 
 
-def test_a_token_is_got_before_the_server_is_asked(world: World, server: str) -> None:
-    Answers.texts += [(200, '{"token": "t1"}'), (200, '{"a": 1}')]
-    extra: dict[str, Any] = {
-        "headers": {"Authorization": "Bearer {{.token}}"},
-        "oAuth": {"access": {"url": f"{server}/token"}},
-    }
-    deploy(world, stream(f"{server}/in", "httppull", interval=5, **extra))
-    assert rows(world, 1)[0]["a"] == 1
-    assert Answers.asked[:2] == [("/token", ""), ("/in", "Bearer t1")]
+@pytest.mark.parametrize("refused", [0, 1])
+def test_a_token_is_renewed_once_if_it_is_refused(world: World, server: str, refused: int) -> None:
+    """The next interval is an hour away."""
+    Answers.texts += [(200, '{"token": "t1"}'), (401, ""), (200, '{"token": "t2"}')]
+    Answers.texts += [(401, "")] if refused else [(200, '{"a": 1}')]
+    extra: dict[str, Any] = {"headers": {"Authorization": "{{.token}}"}}
+    extra["oAuth"] = {"access": {"url": f"{server}/token"}}
+    deploy(world, stream(f"{server}/in", "httppull", interval=3_600_000, **extra))
+    stats = lambda: world.gateway.sources["s"].stats  # noqa: E731
+    turn_until(world, lambda: stats()["errors"] + stats()["messages"] == 1)
+    assert Answers.asked == [("/token", ""), ("/in", "t1"), ("/token", ""), ("/in", "t2")]
+    assert stats()["errors"] == refused
 
 
 def post(world: World, path: str, body: str, method: str = "POST") -> int:
