@@ -25,6 +25,7 @@ from pydantic import Field, model_validator
 from edge.base.message import Message
 from edge.intake.codecs.base import BadPayload
 from edge.intake.codecs.delimited import typed_value
+from edge.intake.file_position import FilePosition
 from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
 from edge.intake.sources.worker import WorkerSource
 from rules.base import Model
@@ -129,8 +130,8 @@ class FileSource(WorkerSource):
         key = stream.options.get("KEY") if stream.kind != "stream" else None
         self._known = KnownRows(str(key)) if key is not None and settings.interval else None
         """Of a lookup table that is read again: the rows that it has."""
-        self._state = _position_file(stream.name, environment)
-        self._rows = self._safe = self._stored()
+        self._position = FilePosition(_position_file(stream.name, environment), file, self._failed)
+        self._rows = self._safe = self._position.read()
         """Rows delivered of this reading of the file, and how many of them are safe."""
         self._tokens: dict[int, int] = {}
         """The row of each message that is not safe yet."""
@@ -145,6 +146,7 @@ class FileSource(WorkerSource):
             self._run()
         finally:
             self._has_read()
+        self._keep_position()
 
     def _run(self) -> None:
         settings = self._settings
@@ -187,37 +189,29 @@ class FileSource(WorkerSource):
             safe = min(self._tokens.values(), default=self._rows)
             if safe > self._safe:
                 self._safe = safe
-                self._store(safe)
+                self._position.store(safe)
 
     @property
     def stats(self) -> dict[str, int]:
         return {**super().stats, "rows": self._rows, "safe": self._safe}
 
-    # --- position -------------------------------------------------------------------------------------------
-
-    def _stored(self) -> int:
-        try:
-            saved = json.loads(self._state.read_text("utf-8"))
-            return int(saved["rows"]) if saved["file"] == str(self._file) else 0
-        except (OSError, ValueError, KeyError, TypeError):
-            return 0
-
-    def _store(self, rows: int) -> None:
-        self._state.parent.mkdir(parents=True, exist_ok=True)
-        written = self._state.with_suffix(".new")
-        written.write_text(json.dumps({"file": str(self._file), "rows": rows}), "utf-8")
-        written.replace(self._state)
+    def _keep_position(self) -> None:
+        """Wait until all rows are safe and their number is on the disk, or the source shall end."""
+        while (self._tokens or not self._position.is_stored) and self._goes_on(LOOK_MS):
+            self._position.sync()
+        self._position.sync()
 
     def _begin_again(self) -> None:
         with self._counting:
             self._rows = self._safe = 0
             self._tokens = {}
-            self._store(0)
+            self._position.store(0)
 
     # --- reading --------------------------------------------------------------------------------------------
 
     def _read(self) -> bool:
         """Deliver the rows after those delivered already; FALSE when the source shall end."""
+        self._position.sync()
         batch: list[tuple[int, Message]] = []
         begin = self._rows
         for number, payload in enumerate(self._payloads()):
@@ -239,6 +233,7 @@ class FileSource(WorkerSource):
         wait_ms = self._settings.send_interval if self._rows else 0
         if not self._goes_on(wait_ms):
             return False
+        self._position.sync()
         with self._counting:
             for number, (_, _, token, _) in batch:
                 assert token is not None

@@ -131,6 +131,18 @@ def test_a_file_goes_on_behind_the_rows_that_are_safe(world: World) -> None:
     assert world.gateway.sources["s"].stats["messages"] == 1
 
 
+def test_a_position_that_cannot_be_stored_ends_nothing_and_is_stored_later(world: World) -> None:
+    """As where the disk is full. Instead of the folder there is a file."""
+    (world.folder / "input" / "rows.jsonl").write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
+    positions = world.folder / "positions"
+    positions.write_text("")
+    deploy(world, stream("rows.jsonl", "file", fileType="lines"))
+    assert len(rows(world, 2)) == 2
+    turn_until(world, lambda: world.gateway.sources["s"].stats["errors"] > 0)
+    positions.unlink()
+    wait_for(lambda: [json.loads(path.read_text())["rows"] for path in positions.glob("*.json")] == [2])
+
+
 def test_rows_that_are_not_safe_are_read_again(world: World) -> None:
     (world.folder / "input" / "rows.jsonl").write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
     deploy(world, stream("rows.jsonl", "file", fileType="lines"))

@@ -1,0 +1,75 @@
+"""How many rows of a file are safe, kept on the disk over restarts, kills and power cuts.
+
+The number is written in place, into a file that was made durable once, and lies within one sector: a power
+cut leaves the old number or the new one. The loop stores a number without a sync, and a kill does not lose
+it; a thread that may wait syncs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from rules.problems import in_words
+from sinks.durable import replace_file
+
+DIGITS = 20
+
+
+class FilePosition:
+    """The position of one source. A failure is told to `on_failure`; the next call tries again."""
+
+    def __init__(self, path: Path, file: Path, on_failure: Callable[[str], None]) -> None:
+        """`path`: where it is kept. `file`: the file that is read; the position in another one is 0."""
+        self._path = path
+        self._file = str(file)
+        self._on_failure = on_failure
+        self._is_laid_out = False
+        self._is_synced = True
+        self._not_stored: int | None = None
+
+    @property
+    def is_stored(self) -> bool:
+        """False after a number could not be stored; `sync` tries again."""
+        return self._not_stored is None
+
+    def read(self) -> int:
+        """The number stored last; 0 without one."""
+        try:
+            saved = json.loads(self._path.read_text("utf-8"))
+            return int(saved["rows"]) if saved["file"] == self._file else 0
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+
+    def store(self, rows: int) -> None:
+        """Store a number, so that the end of the process does not lose it."""
+        record = f'{{"rows": {rows:{DIGITS}}, "file": {json.dumps(self._file)}}}'
+        self._not_stored = None
+        try:
+            if self._is_laid_out:
+                self._is_synced = False
+                with self._path.open("r+b", buffering=0) as kept:
+                    kept.write(record.encode())
+                return
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, record, 0o600)
+            self._is_laid_out = True
+        except OSError as error:
+            self._not_stored = rows
+            self._on_failure(f"the position in the file is not stored: {in_words(error)}")
+
+    def sync(self) -> None:
+        """Make the number stored last survive a power cut."""
+        if self._not_stored is not None:
+            self.store(self._not_stored)
+        if self._is_synced:
+            return
+        self._is_synced = True  # first, for another number may be stored meanwhile
+        try:
+            with self._path.open("rb") as kept:
+                os.fdatasync(kept.fileno())
+        except OSError as error:
+            self._is_synced = False
+            self._on_failure(f"the position in the file is not on the disk: {in_words(error)}")
