@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from sql.aggregates.list_methods import LIST_METHODS
 from sql.codegen.conditions import CONDITIONS
 from sql.codegen.expression_code import BOOLEAN, NUMBER, TEXT, Code
 from sql.codegen.names import Names
 from sql.codegen.operand_writer import OperandWriter
 from sql.codegen.operators import OPERATORS
 from sql.codegen.support import Warnings
-from sql.functions.list_methods import LIST_METHODS
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot, TableRead
 from sql.types import Type, key_of
 

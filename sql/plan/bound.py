@@ -106,7 +106,7 @@ class TableRead(Bound):
 
 
 class Enumerate(Bound):
-    """A method of a list with a lambda over each element (`sql.functions.list_methods`)."""
+    """A method of a list with a lambda over each element (`sql.aggregates.list_methods`)."""
 
     base: Bound
     name: str

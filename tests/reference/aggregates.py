@@ -31,7 +31,15 @@ def total(values: Values) -> int | float | None:
     if all(isinstance(number, int) for number in numbers):
         return sum(numbers)
     odd = [number for number in numbers if not math.isfinite(number)]
-    return sum(odd) if odd else float(sum(map(Fraction, numbers)))
+    return sum(odd) if odd else rounded(sum(map(Fraction, numbers), Fraction()))
+
+
+def rounded(exact: Fraction) -> float:
+    """The nearest float; beyond the largest an infinity."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def mean(values: Values) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import fmod
 from typing import Any
 
-from sql.functions.list_methods import LIST_METHODS
+from sql.aggregates.list_methods import LIST_METHODS
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot
 from sql.types import equal, less
 

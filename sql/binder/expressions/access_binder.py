@@ -4,6 +4,7 @@ rows of tables, methods of lists."""
 from __future__ import annotations
 
 from sql import syntax as ast
+from sql.aggregates.list_methods import LIST_METHODS, ListMethod
 from sql.binder.binding import Binding
 from sql.binder.expressions import table_reads
 from sql.binder.expressions.partition_properties import bind_property, property_path
@@ -11,7 +12,6 @@ from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
 from sql.functions.definition import Function
-from sql.functions.list_methods import LIST_METHODS, ListMethod
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, TableRead
 from sql.types import Type
 

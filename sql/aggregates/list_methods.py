@@ -3,18 +3,19 @@ subqueries, arrays of events.
 
 A method takes nothing, a lambda over each element, a number, or a column. A condition holds where it is
 TRUE. A value that is NULL counts in no sum, average, least or greatest value. The method of NULL is NULL.
+`sumOf` and `average` are the aggregates `sum` and `avg` over the elements.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sql.errors import DataError
+from sql.aggregates.base import NO_EVENT, Accumulator
+from sql.aggregates.sums import Average, Sum
 from sql.functions.definition import Function, Parameter
 from sql.record import Record
-from sql.types import Type, describe, key_of, order_key
+from sql.types import Type, key_of, order_key
 
 Items = Sequence[Any]
 Each = Callable[[Any], Any]
@@ -84,25 +85,19 @@ def _ordered_down(items: Items, value: Each) -> list[Any]:
     return sorted(items, key=lambda item: order_key(value(item)), reverse=True)
 
 
-def _numbers(values: Iterable[Any]) -> list[Any]:
-    found = [value for value in values if value is not None]
-    for value in found:
-        if value.__class__ is not int and value.__class__ is not float:
-            raise DataError(f"a sum takes numbers, not {describe(value)}")
-    return found
+def _aggregated(make: Callable[[], Accumulator]) -> Callable[[Iterable[Any]], Any]:
+    """What the aggregate gives over the values."""
+
+    def result(values: Iterable[Any]) -> Any:
+        accumulator = make()
+        for value in values:
+            accumulator.add(value, NO_EVENT)
+        return accumulator.result()
+
+    return result
 
 
-def _sum(values: Iterable[Any]) -> Any:
-    """Whole numbers give a whole number, others their exact sum rounded once; nothing gives NULL."""
-    found = _numbers(values)
-    if not found:
-        return None
-    return sum(found) if all(value.__class__ is int for value in found) else math.fsum(found)
-
-
-def _average(values: Iterable[Any]) -> float | None:
-    found = _numbers(values)
-    return math.fsum(found) / len(found) if found else None
+_sum, _average = _aggregated(Sum), _aggregated(Average)
 
 
 def _least(values: Iterable[Any]) -> Any:
