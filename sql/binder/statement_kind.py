@@ -62,10 +62,14 @@ def _is_epl(select: ast.Select, streams: Sequence[Stream], site: Site) -> bool:
         return True
     if any(stream.is_relation and not stream.is_filled for stream in streams):
         return True
-    for source in select.sources:
-        if isinstance(source, ast.StreamSource) and (source.windows or source.filter):
-            return True
+    if any(isinstance(source, ast.StreamSource) and _has_clause_of_epl(source) for source in select.sources):
+        return True
     if any(isinstance(part, ast.GroupingSets) for part in select.group_by):
         return True
     clauses = (select.selector, select.output, select.insert_into, select.into_table)
     return bool(select.lots or select.annotations or any(clauses))
+
+
+def _has_clause_of_epl(source: ast.StreamSource) -> bool:
+    matches = source.pattern is not None or source.recognize is not None
+    return bool(matches or source.windows or source.filter or source.unidirectional)
