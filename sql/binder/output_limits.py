@@ -4,7 +4,7 @@ variables and its own counts."""
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.crontabs import check_crontab
+from sql.binder.crontabs import bind_crontab
 from sql.binder.expressions.assignments import assigned_variable
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
@@ -39,14 +39,13 @@ class OutputLimitBinder:
             Type.INTEGER,
         )
         when = Place("output when", aliases=False, analytics=False, builtins=builtins)
-        check_crontab(binder.site, limit.at)
         return OutputPlan(
             limit.mode,
             None if limit.after is None else bind_period(binder, limit.after, "'after'"),
             self._event_count(limit.after_events, when, "AFTER", 0),
             None if limit.every is None else bind_period(binder, limit.every, "'every'"),
             self._event_count(limit.every_events, when, "EVERY", 1),
-            limit.at,
+            bind_crontab(binder.site, limit.at),
             self._without_columns(binder.condition(limit.when, when), limit.when, when),
             tuple((item.name, self._assigned(item, when)) for item in limit.then_set),
             None if limit.terminated is None else self._terminated(limit.terminated, when),

@@ -208,7 +208,7 @@ def _refusal(scenario: Scenario, item: Setup) -> str:
     before = Scenario(scenario.path, [], [other for other in scenario.setup if other.kind == "script"])
     engine = World(before).engine
     try:
-        plan_rule(item.text, engine.catalog, RuleOptions(**item.options))
+        run_script(engine, item.text, 0, RuleOptions(**item.options))
     except SqlError as error:
         found = [
             (problem.code, *line_and_column(item.text, problem.span.start))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder.contexts.level_names import NO_SUBQUERY, POINT, LevelNames
-from sql.binder.crontabs import check_crontab
+from sql.binder.crontabs import bind_crontab
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.bind import PatternBinder
 from sql.binder.scope import Scope
@@ -73,12 +73,11 @@ class PointBinder:
         return PatternPointPlan(plan, places, None, node.inclusive)
 
     def _crontab(self, node: ast.CrontabPoint) -> CrontabPlan:
-        for fields in node.crontabs:
-            check_crontab(self.names.site, fields)
-        return CrontabPlan(node.crontabs)
+        return CrontabPlan(tuple(bind_crontab(self.names.site, fields) for fields in node.crontabs))
 
     def _period(self, node: ast.Expr) -> PeriodArgument:
         binder = ExpressionBinder(Scope(self.names.site, []), NO_SUBQUERY)
-        parts = tuple((binder.bind(amount, POINT), unit) for amount, unit in amounts_in(node))
+        amounts = amounts_in(binder, node, "'after'")
+        parts = tuple((binder.bind(amount, POINT), unit) for amount, unit in amounts)
         check_amounts(binder, parts, "AFTER takes", "'after'", node.span, zero_allowed=True)
         return PeriodArgument(parts, node.span)

@@ -6,12 +6,12 @@ from __future__ import annotations
 from functools import singledispatchmethod
 
 from sql import syntax as ast
+from sql.binder.crontabs import bind_crontab
 from sql.binder.patterns.advice import advise
 from sql.binder.patterns.pattern_expressions import PatternExpressions, Visible, is_above
 from sql.binder.patterns.tags import PatternTags
 from sql.binder.place import Place
 from sql.binder.scope import Site
-from sql.calendar.crontab import Crontab
 from sql.plan import pattern_plan as plans
 from sql.plan.bound import Const
 from sql.plan.pattern_plan import PatternPlan, StepPlan
@@ -78,11 +78,8 @@ class PatternBinder:
 
     @_bind.register
     def _(self, node: ast.CrontabAtom, visible: Visible) -> tuple[StepPlan, Visible]:
-        texts = [part.text for part in node.fields]
-        try:
-            Crontab.parse(texts, self.site.options.zone_info())
-        except ValueError as failure:
-            self.problems.error("B802", f"timer:at: {failure}", node.span)
+        fields = bind_crontab(self.site, node.fields, "B802", "timer:at")
+        texts = [part.text for part in fields]
         if texts[2].isdecimal() and texts[4].isdecimal():
             self.problems.error(
                 "B802",
@@ -90,7 +87,7 @@ class PatternBinder:
                 node.span,
                 "a list, [1, 15], beside a day of the week means either",
             )
-        return plans.AtPlan(node.fields, span=node.span), {}
+        return plans.AtPlan(fields, span=node.span), {}
 
     @_bind.register
     def _(self, node: ast.ScheduleAtom, visible: Visible) -> tuple[StepPlan, Visible]:
@@ -110,7 +107,9 @@ class PatternBinder:
                 except ValueError as failure:
                     self.problems.error("B802", f"timer:schedule: {failure}", bound.span)
         length = (
-            None if node.period is None else self.expressions.length(node.period, visible, "timer:schedule")
+            None
+            if node.period is None
+            else self.expressions.length(node.period, visible, "timer:schedule", zero_allowed=False)
         )
         return plans.SchedulePlan(iso, date, length, repetitions, span=node.span), {}
 

@@ -68,12 +68,13 @@ class PatternExpressions:
         check_count(self.problems, bound, f"{what} is", node.span, least=least, code="B803")
         return bound
 
-    def length(self, node: ast.Expr, visible: Visible, what: str) -> LengthPlan:
-        """A length of time; it may be 0."""
+    def length(self, node: ast.Expr, visible: Visible, what: str, *, zero_allowed: bool = True) -> LengthPlan:
+        """A length of time; it may be 0, unless it repeats."""
         binder = self.binder(visible)
-        parts = tuple((binder.bind(amount, PARAMETER), unit) for amount, unit in amounts_in(node))
+        amounts = amounts_in(binder, node, what)
+        parts = tuple((binder.bind(amount, PARAMETER), unit) for amount, unit in amounts)
         self.note_reads(binder)
-        check_amounts(binder, parts, f"{what} takes", what, node.span, zero_allowed=True)
+        check_amounts(binder, parts, f"{what} takes", what, node.span, zero_allowed=zero_allowed)
         return LengthPlan(parts, node.span)
 
     def key(self, node: ast.Expr, visible: Visible, tags: Visible) -> Bound:

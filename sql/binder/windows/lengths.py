@@ -52,10 +52,8 @@ def check_count(
 
 def bind_period(binder: Binding, node: ast.Expr, what: str, *, zero_allowed: bool = False) -> PeriodArgument:
     """A length of time: words, or a number of seconds. One whose value is no such length is an error here."""
-    if isinstance(node, ast.Unary) and isinstance(node.operand, ast.PeriodLiteral):
-        binder.problems.error("B506", f"{what}: a time period has no sign", node.span)
-        node = node.operand
-    parts = tuple((binder.bind(amount, PARAMETER), unit) for amount, unit in amounts_in(node))
+    amounts = amounts_in(binder, node, what)
+    parts = tuple((binder.bind(amount, PARAMETER), unit) for amount, unit in amounts)
     for bound, _ in parts:
         no_reads(binder, bound, node, what)
     present = tuple((at_start(binder.site.catalog, bound), unit) for bound, unit in parts)
@@ -63,8 +61,12 @@ def bind_period(binder: Binding, node: ast.Expr, what: str, *, zero_allowed: boo
     return PeriodArgument(parts, node.span)
 
 
-def amounts_in(node: ast.Expr) -> Sequence[tuple[ast.Expr, str]]:
-    """The amounts of a length of time, each with its unit; a number alone is one of seconds."""
+def amounts_in(binder: Binding, node: ast.Expr, name: str) -> Sequence[tuple[ast.Expr, str]]:
+    """The amounts of a length of time, each with its unit; a number alone is one of seconds. `name`: that of
+    the parameter."""
+    if isinstance(node, ast.Unary) and isinstance(node.operand, ast.PeriodLiteral):
+        binder.problems.error("B506", f"{name}: a time period has no sign", node.span)
+        node = node.operand
     if isinstance(node, ast.PeriodLiteral):
         return [(part.amount, part.unit) for part in node.parts]
     return [(node, "second")]
