@@ -42,7 +42,7 @@ CODES: dict[str, CodeText] = {
         "a join without condition, or CROSS JOIN with one",
         "add ON with a condition, or use CROSS JOIN for all pairs",
     ),
-    "P013": CodeText("an option stands twice", "keep one of them"),
+    "P013": CodeText("an option, or a column of an insert, stands twice", "keep one of them"),
     "P014": CodeText(
         "a command, not a statement of a rule file", "the hint names the command that does the same here"
     ),
@@ -255,7 +255,8 @@ CODES: dict[str, CodeText] = {
     "B553": CodeText("a copy of rows from a source that keeps none", "copy from a named window"),
     "B554": CodeText("a key that aggregates", "make a plain column the key"),
     "B555": CodeText(
-        "an index with several btree columns", "the last column may be btree, those before it hash"
+        "an index with several btree columns, or with a column twice",
+        "one column may be btree, the others are hash",
     ),
     "B556": CodeText("WHEN NOT MATCHED with an action other than insert", "use INSERT there"),
     "B557": CodeText(

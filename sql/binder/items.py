@@ -56,7 +56,8 @@ class ItemBinder:
                 self._note_lost(name, twin)
                 out = [known for known in out if known.name != name]
             elif twin is not None:
-                hint = "eKuiper shows only one of them; give one an alias with AS"
+                hint = "" if self.binder.kind.epl else "eKuiper shows only one of them; "
+                hint += "give one an alias with AS"
                 self.problems.error("B206", f"two columns are called '{name}'", item.span, hint)
             taken[name] = item
             out.append(ItemPlan(name, bound, item.invisible))

@@ -182,10 +182,10 @@ class Catalog:
         """Declare a stream, replacing one of the same name."""
         self.streams[stream.name] = stream
 
-    def define(self, statement: CreateStream) -> Stream:
-        """Declare the stream of a CREATE STREAM or create schema statement; SqlError for
+    def define(self, statement: CreateStream, text: str = "") -> Stream:
+        """Declare the stream of a CREATE STREAM or create schema statement of a text; SqlError for
         unknown types and options."""
-        _check(statement, self.streams).raise_if_any("")
+        _check(statement, self.streams).raise_if_any(text)
         options = {option.key.upper(): option.value for option in statement.options}
         if statement.kind == "table":
             options.setdefault("TYPE", "memory" if _table_kind(options) == "lookup" else "file")
@@ -195,12 +195,14 @@ class Catalog:
             other = self.streams.get(name)
             if other is None:
                 hint = did_you_mean(name, self.streams)
-                raise SqlError.of("B202", f"unknown schema '{name}'", statement.span, hint)
+                raise SqlError.of("B202", f"unknown schema '{name}'", statement.span, hint, text=text)
             if name in statement.inherits and not other.is_type:
                 why = f"'{name}' is a {other.word} with rows of its own, not a type to inherit from"
-                raise SqlError.of("B107", why, statement.span, f"write copyfrom {name} for its columns")
+                hint = f"write copyfrom {name} for its columns"
+                raise SqlError.of("B107", why, statement.span, hint, text=text)
             if name in statement.inherits and statement.name in self.lineage(name):
-                raise SqlError.of("B107", f"'{statement.name}' would inherit itself", statement.span)
+                why = f"'{statement.name}' would inherit itself"
+                raise SqlError.of("B107", why, statement.span, text=text)
             columns = {**(columns or {}), **(other.columns or {})} or None
             declared = (*declared, *other.declared)
         stream = Stream(

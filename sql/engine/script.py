@@ -120,7 +120,7 @@ def _stream_of(at: StatementStart, statement: ast.CreateStream) -> bool:
     if known is not None and known.is_relation:
         why = f"'{statement.name}' is declared already, as a {known.kind}"
         raise SqlError.of("B551", why, statement.span, text=at.text)
-    at.catalog.define(statement)
+    at.catalog.define(statement, at.text)
     at.engine.roster.forget_indexes()  # it may be of a type that statements read
     problems = Problems()
     for query in at.engine.queries.values():

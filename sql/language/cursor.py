@@ -218,13 +218,17 @@ class Cursor(Parser):
             items.append(parse())
         return tuple(items)
 
-    def _wrapped(self, parse: Callable[[], Item], *, trailing_comma: bool = False) -> tuple[Item, ...]:
-        """Items in parentheses, separated by commas; perhaps none. `trailing_comma`: a comma may follow the
-        last."""
+    def _wrapped(
+        self, parse: Callable[[], Item], *, trailing_comma: bool = False, some: bool = False
+    ) -> tuple[Item, ...]:
+        """Items in parentheses, separated by commas; perhaps none, unless `some`. `trailing_comma`: a comma
+        may follow the last."""
         self._expect(TokenType.L_PAREN, "'('")
         items: list[Item] = []
-        while not (self._curr.token_type is TokenType.R_PAREN and (trailing_comma or not items)):
+        may_end = not some
+        while not (self._curr.token_type is TokenType.R_PAREN and may_end):
             items.append(parse())
+            may_end = trailing_comma
             if not self._match(TokenType.COMMA):
                 break
         self._expect(TokenType.R_PAREN, "',' or ')'")

@@ -23,7 +23,7 @@ def check_arity(binder: Binding, node: ast.Call, least: int, most: int | None) -
     if count >= least and (most is None or count <= most):
         return True
     wanted = str(least) if least == most else f"at least {least}" if most is None else f"{least} to {most}"
-    plural = "" if wanted == "1" else "s"
+    plural = "" if wanted in ("1", "at least 1") else "s"
     binder.problems.error("B310", f"{node.name}() takes {wanted} argument{plural}, not {count}", node.span)
     return False
 

@@ -195,7 +195,11 @@ def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> Index
             unknown_column(problems, column.name, statement.relation, relation.columns, column.span)
     ordered = [column for column in statement.columns if column.kind == "btree"]
     for column in ordered[1:]:
-        problems.error("B555", "an index has one btree column, its last", column.span, "make it hash")
+        problems.error("B555", "an index has one btree column at most", column.span, "make it hash")
+    names = [column.name for column in statement.columns]
+    for place, column in enumerate(statement.columns):
+        if column.name in names[:place]:
+            problems.error("B555", f"'{column.name}' stands twice in the index", column.span, "name it once")
     if statement.name in relation.named:
         problems.error(
             "B551", f"'{statement.relation}' has an index '{statement.name}' already", statement.span

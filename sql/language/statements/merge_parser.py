@@ -74,9 +74,7 @@ class MergeGrammar:
     def _merge_insert(self) -> MergeAction:
         parser, start = self.parser, self.parser._take()
         into = parser._name("a stream").text if parser._match_word("into") else None
-        columns: tuple[str, ...] = ()
-        if parser._curr.token_type is TokenType.L_PAREN:
-            columns = parser._wrapped(lambda: parser._name("a column").text)
+        columns = parser._named_columns()
         parser._expect(TokenType.SELECT, "SELECT")
         items = parser._listed(parser._select_item)
         return MergeAction("insert", into, columns, items, span=parser._since(start))

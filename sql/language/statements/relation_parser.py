@@ -70,7 +70,9 @@ class RelationParser(DefinitionParser):
         self._match(TokenType.ALIAS)
         found = CreateWindow(name, tuple(windows), retain)
         if self._curr.token_type is TokenType.L_PAREN:
-            found = replace(found, columns=self._wrapped(lambda: self._column_definition("schema")))
+            found = replace(
+                found, columns=self._wrapped(lambda: self._column_definition("schema"), some=True)
+            )
         elif self._curr.token_type is TokenType.SELECT:
             found = replace(found, select=self._select(None))
         else:
@@ -87,7 +89,7 @@ class RelationParser(DefinitionParser):
         name = self._name("the name of the index").text
         self._expect_word("on")
         relation = self._name("a named window or table").text
-        columns = self._wrapped(self._index_column)
+        columns = self._wrapped(self._index_column, some=True)
         return CreateIndex(name, relation, columns, unique, span=self._since(start))
 
     def _index_column(self) -> IndexColumn:

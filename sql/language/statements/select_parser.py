@@ -207,8 +207,17 @@ class SelectParser(SourceParser):
             self._advance()
         self._expect_word("into")
         stream = self._name("a stream")
-        columns: tuple[Token, ...] = ()
-        if self._curr.token_type is TokenType.L_PAREN:
-            columns = self._wrapped(lambda: self._name("a column"))
-        names = tuple(token.text for token in columns)
-        return InsertInto(stream.text, selector or "istream", names, span=self._since(start))
+        columns = self._named_columns()
+        return InsertInto(stream.text, selector or "istream", columns, span=self._since(start))
+
+    def _named_columns(self) -> tuple[str, ...]:
+        """`(columns)` where they stand, each once."""
+        names: list[str] = []
+        if self._curr.token_type is not TokenType.L_PAREN:
+            return ()
+        for column in self._wrapped(lambda: self._name("a column")):
+            if column.text in names:
+                message = f"column '{column.text}' stands twice"
+                self._refuse("P013", message, span_of(column), "keep one of them")
+            names.append(column.text)
+        return tuple(names)
