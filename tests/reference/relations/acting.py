@@ -9,7 +9,7 @@ from sql.plan.logical import ActionPlan, BranchPlan, ChoicePlan, Plan, TriggerPl
 from tests.reference.expressions import Place, Row, evaluate, holds
 from tests.reference.relations.joins import Rows
 from tests.reference.relations.statements import Source, Statement
-from tests.reference.relations.stores import Refused
+from tests.reference.relations.stores import Refused, shaped
 from tests.reference.rows import Event, project
 from tests.reference.windows import Delta
 
@@ -48,17 +48,18 @@ class Acting(Statement):
         removed: list[Row] = []
         for event in deltas[0].inserted:
             try:
-                delta = self.act(event.row)
+                came, before = self.act(event.row)
             except Refused:
                 continue
-            inserted += [row.row for row in delta.inserted]
-            removed += [row.row for row in delta.removed]
+            inserted += came
+            removed += before
         if self.acts.shows == "rows":
             inserted, removed = removed, []
         self.world.post(self.name, self.plan, inserted, removed)
 
-    def act(self, trigger: Row) -> Delta:
-        """What one event does; what data windows push out for it is not posted."""
+    def act(self, trigger: Row) -> tuple[list[Row], list[Row]]:
+        """What one event does: the rows that it writes, also those that a data window refuses, and those that
+        were there before. What data windows push out for them is not posted."""
         store = self.world.stores[self.acts.relation]
         changes = Changes(self, trigger)
         is_matched = False
@@ -68,14 +69,17 @@ class Acting(Statement):
                 changes.matched(event, [branch for branch in self.acts.branches if branch.matched])
         if not is_matched:
             changes.unmatched([branch for branch in self.acts.branches if not branch.matched])
-        delta = store.write(changes.updates, changes.inserts, changes.removed, self.world.now)
-        self.world.publish(store, delta)
+        self.world.publish(
+            store, store.write(changes.updates, changes.inserts, changes.removed, self.world.now)
+        )
         for into, row in changes.forwards:
             self.world.forward(into, row)
+        removed = [event.row for event in changes.removed]
         if self.acts.shows == "rows":
-            return Delta([], list(changes.removed))
-        before = [*(event for event, _ in changes.updates), *changes.removed]
-        return Delta(delta.inserted, [event for event in delta.removed if event in before])
+            return [], removed
+        written = [*(row for _, row in changes.updates), *changes.inserts]
+        before = [event.row for event, _ in changes.updates]
+        return [shaped(row, store.columns) for row in written], before + removed
 
     def _may_match(self) -> bool:
         return self.acts.where is not None or any(branch.matched for branch in self.acts.branches)

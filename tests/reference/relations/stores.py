@@ -23,6 +23,7 @@ class Store(Protocol):
     """A relation."""
 
     name: str
+    columns: tuple[str, ...]
 
     def content(self) -> list[Event]: ...
     def write(self, updates: Updates, rows: Sequence[Row], removed: Sequence[Event], now: int) -> Delta: ...
