@@ -16,7 +16,7 @@ OBJECT = Parameter("object", Type.OBJECT)
 
 def _picking(caller: str) -> tuple[Parameter, ...]:
     """The parameters of a function of an object and some of its keys, or one array of them."""
-    first = Parameter("key_or_keys", check=lambda name: _key(name, caller))
+    first = Parameter("key_or_keys", check=lambda name: _names((name,), caller))
     return OBJECT, first, Parameter("key", Type.STRING, variadic=True)
 
 
