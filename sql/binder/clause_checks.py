@@ -52,7 +52,7 @@ def _check_windows(problems: Problems, select: ast.Select) -> None:
 def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
     """Parts that cannot work together, once all are bound."""
     if plan.mode == "lots":
-        _check_lots(problems, plan, select.span)
+        _check_lots(problems, select, plan)
     if plan.mode == "sample":
         _check_sampled_having(problems, select, plan)
     calls = [(call.name, call.span) for call in plan.analytics] + [
@@ -67,14 +67,18 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
         _check_kept_events(problems, select, plan, is_epl=is_epl)
 
 
-def _check_lots(problems: Problems, plan: Plan, span: Span) -> None:
+def _check_lots(problems: Problems, select: ast.Select, plan: Plan) -> None:
+    retains_all = [source.lot is not None and source.lot.retains_all for source in plan.sources]
+    if any(retains_all) and len(plan.sources) > 1:
+        at = select.sources[retains_all.index(True)].span
+        problems.error("B530", "'retain all' cannot stand in a join", at, "write retain n, or within d")
     if plan.selector != "rstream":
         return
     if plan.aggregates:
         message = "an aggregate stream query has no remove stream"
-        problems.error("B531", message, span, "select without rstream")
-    if plan.sources[0].lot and plan.sources[0].lot.retains_all:
-        problems.error("B530", "'retain all' has no remove stream", span)
+        problems.error("B531", message, select.span, "select without rstream")
+    if any(retains_all):
+        problems.error("B530", "'retain all' has no remove stream", select.span)
 
 
 def _check_sampled_having(problems: Problems, select: ast.Select, plan: Plan) -> None:

@@ -30,10 +30,10 @@ def bind_lot(binder: ExpressionBinder, source: ast.LotSource) -> LotPlan:
         every_count,
         _keys(binder, source.unique, UNIQUE),
     )
-    if lot.retains_all and (len(windows) > 1 or every_period or every_count or lot.partition_by):
-        binder.problems.error(
-            "B530", "'retain all' is neither partitioned nor batched nor limited in time", source.span
-        )
+    others = (*windows[1:], every_period, every_count, *lot.partition_by, *lot.unique)
+    if lot.retains_all and any(others):
+        message = "'retain all' is neither partitioned nor batched nor unique nor limited in time"
+        binder.problems.error("B530", message, source.span)
     return lot
 
 
