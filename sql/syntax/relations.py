@@ -29,13 +29,14 @@ class CreateWindow(Statement):
 
 
 class TableColumn(Node):
-    """A column of a table: of a plain type, or an aggregation, written as a call over types:
-    `sum(double)`."""
+    """A column of a table: of a plain type, or an aggregation, written as a call over types, `sum(double)`,
+    or over columns `of` an event type, `sorted(n desc) @type(E)`."""
 
     name: str
     type: ColumnType | None = None
     aggregate: Call | None = None
     primary: bool = False
+    of: str | None = None
 
 
 class CreateTable(Statement):

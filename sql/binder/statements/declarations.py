@@ -24,7 +24,7 @@ from sql.plan.declared import (
 from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax.declared_expressions import written_out
-from sql.types import Type, type_named
+from sql.types import Type, type_named, type_names
 
 
 def declared_name(catalog: Catalog, problems: Problems, name: str, span: Span) -> None:
@@ -127,6 +127,7 @@ def bind_table(statement: ast.CreateTable, site: Site) -> tuple[TableDeclaration
     found: dict[str, AggregateColumn] = {}
     for column in statement.columns:
         if column.aggregate is not None:
+            _check_columns_of(column, catalog, problems)
             aggregate = _aggregate(column.aggregate, problems)
             if aggregate is not None:
                 found[column.name] = aggregate
@@ -146,6 +147,23 @@ def bind_table(statement: ast.CreateTable, site: Site) -> tuple[TableDeclaration
     return TableDeclaration(statement.name, columns, keys, found, Bounds(site.options.max_rows)), stream
 
 
+def _check_columns_of(column: ast.TableColumn, catalog: Catalog, problems: Problems) -> None:
+    """Report a name in an aggregation that is neither a type nor a column of its event type."""
+    of = catalog.streams.get(column.of or "")
+    if column.of is not None and of is None:
+        hint = did_you_mean(column.of, catalog.streams)
+        problems.error("B202", f"unknown schema '{column.of}'", column.span, hint)
+        return
+    for node in column.aggregate.walk() if column.aggregate is not None else ():
+        if not isinstance(node, ast.Column) or type_named(node.name) is not None:
+            continue
+        if of is None:
+            hint = did_you_mean(node.name, type_names()) or "columns of an event type need @type(E)"
+            problems.error("B101", f"unknown type '{node.name}'", node.span, hint)
+        elif of.columns is not None and node.name not in of.columns:
+            unknown_column(problems, node.name, of.name, of.columns, node.span)
+
+
 def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
     definition = aggregates.lookup(call.name)
     if definition is None:
@@ -153,7 +171,11 @@ def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
             "B204", f"unknown aggregate '{call.name}'", call.span, did_you_mean(call.name, aggregates.names())
         )
         return None
-    given = call.args[:-1] if definition.takes_filter(len(call.args)) else call.args
+    given = call.args
+    if definition.takes_filter(len(given)):
+        if _type_of(given[-1]) not in (Type.BOOLEAN, None):
+            problems.error("B301", f"the filter of {call.name}() is boolean", given[-1].span)
+        given = given[:-1]
     least = sum(not part.optional and not part.variadic for part in definition.parameters)
     if len(given) < least:
         plural = "" if least == 1 else "s"

@@ -120,16 +120,20 @@ class RelationParser(DefinitionParser):
             aggregate = self._aggregate_over_types()
         else:
             kind = self._column_type("table")
-        while self._match(TokenType.PARAMETER):
-            self._any_name("the name of an annotation")
-            if self._match(TokenType.L_PAREN):
-                if not self._match(TokenType.STRING):
-                    self._any_name("a type")
-                self._expect(TokenType.R_PAREN, "')'")
+        of = self._event_type() if self._match(TokenType.PARAMETER) else None
         primary = self._match_word("primary", "key") is True
         if self._match_word("default"):
             self.literals.written_out("a constant after DEFAULT")
-        return TableColumn(name.text, kind, aggregate, primary, span=self._since(name))
+        return TableColumn(name.text, kind, aggregate, primary, of, span=self._since(name))
+
+    def _event_type(self) -> str:
+        """`type(E)` or `type('E')` behind the sign of an annotation."""
+        self._expect_word("type")
+        self._expect(TokenType.L_PAREN, "'('")
+        is_text = self._curr.token_type is TokenType.STRING
+        name = self._take().text if is_text else self._any_name("a type").text
+        self._expect(TokenType.R_PAREN, "')'")
+        return name
 
     def _aggregate_over_types(self) -> Call:
         """`sum(double)`, `count(*)`, `sorted(n desc)`: a call over types, or over
