@@ -30,7 +30,7 @@ from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
 from sql.record import Record
 from sql.syntax.declared_expressions import written_out
-from sql.types import type_named
+from sql.types import Type, describe, type_named, type_of
 
 
 def run_script(engine: Engine, text: str, now_ms: int, options: RuleOptions | None = None) -> list[str]:
@@ -60,11 +60,27 @@ def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str)
         raise SqlError.of("B551", why, statement.span, text=text)
     if type_named(statement.type_name) is None and statement.type_name not in catalog.streams:
         raise SqlError.of("B101", f"unknown type '{statement.type_name}'", statement.span, text=text)
-    value = None
-    if statement.value is not None:
-        bound = _bind([statement.value], catalog, [], text)
-        value = constant_value(bound[0], _functions(catalog))
-    catalog.define_variable(statement, value)
+    if statement.value is None:
+        catalog.define_variable(statement, None)
+        return
+    bound = _bind([statement.value], catalog, [], text)
+    value = constant_value(bound[0], _functions(catalog))
+    variable = catalog.define_variable(statement, value)
+    wrong = _misfit(statement, variable.type, value)
+    if wrong is not None:
+        del catalog.variables[statement.name]
+        raise SqlError.of("B301", wrong, statement.value.span, text=text)
+
+
+def _misfit(statement: ast.CreateVariable, kind: Type, value: object) -> str | None:
+    """What is wrong with the first value of a variable; None if it is of the variable's type."""
+    if not kind.accepts(type_of(value)):
+        return f"variable '{statement.name}' is {kind.value}, not {describe(value)}"
+    of = type_named(statement.type_name)
+    if of is None or not statement.array or not isinstance(value, list | tuple):
+        return None
+    others = (element for element in value if not of.accepts(type_of(element)))
+    return next((f"elements of '{statement.name}' are {of.value}, not {describe(x)}" for x in others), None)
 
 
 def _functions(catalog: Catalog) -> FunctionSet:
