@@ -109,6 +109,18 @@ def _check_kept_events(problems: Problems, select: ast.Select, plan: Plan, *, is
         hint = "for example E#length(5) as e" if is_epl else "for example GROUP BY TUMBLINGWINDOW(ss, 10)"
         message = "each joined stream needs a window, or is unidirectional"
         problems.error("B527", message, select.span, hint)
+    _check_several_unidirectional(problems, select)
+
+
+def _check_several_unidirectional(problems: Problems, select: ast.Select) -> None:
+    """Streams that keep nothing never meet: an outer join alone gives rows of several of them."""
+    driving = [
+        source for source in select.sources if isinstance(source, ast.StreamSource) and source.unidirectional
+    ]
+    all_full = len(driving) == len(select.sources) and all(join.kind == "full" for join in select.joins)
+    if len(driving) > 1 and not all_full:
+        message = "several unidirectional streams give rows in a full outer join of nothing else only"
+        problems.error("B544", message, driving[1].span, "leave the word out, and keep rows: #length(5)")
 
 
 def _at(node: ast.Node | None, otherwise: Span) -> Span:

@@ -326,7 +326,9 @@ class Scope:
             return
         among = self.sources[: self.own] if source is None else [self.sources[source]]
         among = [item for item in among if not item.stream.startswith("$")]  # private ones, of no text
-        known = [column for item in among for column in (item.columns or {}) if column != META]
+        known = list(
+            dict.fromkeys(column for item in among for column in (item.columns or {}) if column != META)
+        )
         streams = self.site.catalog.streams
         where = " and ".join(
             f"{streams.get(item.stream, Stream('')).word} '{item.stream}'" if item.stream else "the pattern"

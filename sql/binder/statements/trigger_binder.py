@@ -77,6 +77,9 @@ class TriggerBinder:
         self._check_trigger()
         scope = self.select.scope
         if relation is not None:
+            if relation.alias == self.trigger.alias:
+                message = f"the trigger and the rows are both called '{relation.alias}'"
+                self.problems.error("B205", message, relation.span, "give one an alias")
             rows = SourceScope.of(self.stream, relation.alias)
             scope.sources += [rows, SourceScope("initial", "initial", rows.columns)]
             scope.reads += [set(), set()]
