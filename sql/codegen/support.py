@@ -141,13 +141,13 @@ def index(base: object, position: object) -> Any:
 
 def cut(base: Value, low: Value, high: Value) -> Any:
     """`base[low:high]`, the end excluded."""
-    if base is None:
+    if base is None or low is None or high is None:
         return None
     if not isinstance(base, list | tuple):
         raise DataError(f"cannot slice {describe(base)}")
-    if low.__class__ is not int and low is not None:
+    if low.__class__ is not int:
         low = _place(low)
-    if high.__class__ is not int and high is not None:
+    if high.__class__ is not int:
         high = _place(high)
     return list(base[low:high])
 

@@ -111,8 +111,6 @@ def _strict(name: str, values: list[Any], extra: Any) -> Any:
             return _quantified(sign, word, value, items)
         case "array", _:
             return values
-        case "slice", [base, low, high]:
-            return None if base is None else base[_place(low) : _place(high)]
         case "descending", [value]:
             return value
     if None in [value for value in values if value is None]:
@@ -122,6 +120,8 @@ def _strict(name: str, values: list[Any], extra: Any) -> Any:
 
 def _not_null(name: str, values: list[Any], extra: Any) -> Any:
     match name, values:
+        case "slice", [base, low, high]:
+            return base[_place(low) : _place(high)]
         case "field", [base]:
             return base.get(extra)
         case "index", [base, position]:

@@ -15,6 +15,9 @@ from sql.functions.definition import Function
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, TableRead
 from sql.types import Type
 
+ELEMENTS_END = 2**31 - 1
+"""The end of a slice that names none: no array is longer."""
+
 
 def bind_index(binder: Binding, node: ast.Index, place: Place) -> Bound:
     """An element of an array, the value of a key, an event of a repeat, or a row of a table."""
@@ -42,8 +45,8 @@ def bind_slice(binder: Binding, node: ast.Slice, place: Place) -> Bound:
     base = binder.bind(node.base, place)
     binder.expect(base, Type.ARRAY, "a slice is cut out of an array", node.base.span)
     bounds: list[Bound] = []
-    for part in (node.low, node.high):
-        bounds.append(Const(None) if part is None else binder.bind(part, place))
+    for part, otherwise in ((node.low, 0), (node.high, ELEMENTS_END)):
+        bounds.append(Const(otherwise) if part is None else binder.bind(part, place))
         if part is not None:
             binder.expect(bounds[-1], Type.INTEGER, "a bound of a slice is a whole number", part.span)
     return Op("slice", (base, *bounds), type=Type.ARRAY, span=node.span)
