@@ -10,7 +10,8 @@ from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.select_binder import SelectBinder
 from sql.binder.windows.from_clause import bind_windows
-from sql.catalog.streams import Catalog, Stream, check_columns
+from sql.catalog.declaration_checks import check_columns
+from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, SqlError, did_you_mean
 from sql.functions import registry as functions
 from sql.plan.clauses import SourcePlan
