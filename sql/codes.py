@@ -39,7 +39,7 @@ CODES: dict[str, CodeText] = {
     "P010": CodeText("not the beginning of a statement", "begin with SELECT, FROM, INSERT INTO or CREATE"),
     "P011": CodeText("there is no statement", "write one"),
     "P012": CodeText(
-        "a join without condition, or CROSS JOIN with one",
+        "a join without condition, CROSS JOIN with one, or a comma beside a window in GROUP BY",
         "add ON with a condition, or use CROSS JOIN for all pairs",
     ),
     "P013": CodeText("an option, or a column of an insert, stands twice", "keep one of them"),

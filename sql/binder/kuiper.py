@@ -145,6 +145,11 @@ def check_sources(problems: Problems, select: ast.Select, streams: Sequence[Stre
             message = f"table '{stream.name}' takes no windows and no filter in FROM"
             hint = "RETAIN_SIZE says how many rows it keeps; put conditions into ON or WHERE"
             problems.error("B533", message, source.span, hint)
+    for join in select.joins if select.windows else ():
+        if join.span == join.source.span:  # a comma, which is EPL's
+            message = f"a window in GROUP BY joins streams by JOIN, not by a comma: '{join.source.name}'"
+            name = join.source.name
+            problems.error("P012", message, join.span, f"write INNER JOIN {name} ON …, or CROSS JOIN {name}")
     if streams and all(stream.kind == "scan" for stream in streams):
         message = f"a rule reads at least one stream, and '{streams[0].name}' is a table"
         problems.error("B533", message, sources[0].span, "tables are joined to streams")

@@ -93,8 +93,8 @@ def _columns_of(binder: Binding, star: ast.Star, index: int) -> list[Bound]:
 
 
 def check_excluded(binder: Binding, star: ast.Star) -> None:
-    """Report a name after EXCEPT that no source has."""
-    for name in star.excluded:
+    """Report a name after EXCEPT or REPLACE that no source has."""
+    for name in (*star.excluded, *(item.alias for item in star.replaced if item.alias)):
         if not any(source.columns is None or name in source.columns for source in binder.scope.sources):
             binder.scope.unknown(name, star.span)
 

@@ -25,15 +25,20 @@ SIGNS = frozenset({"=", "!=", "<", "<=", ">", ">=", "is"})
 def bind_comparison(binder: Binding, node: ast.Binary, args: Sequence[Bound]) -> Bound:
     """`a < b` of two bound sides."""
     left, right = args
-    if not (left.type.accepts(right.type) or right.type.accepts(left.type)):
-        message = f"'{node.op}' compares {left.type.value} with {right.type.value}"
-        hint = 'use cast(x, "…") to convert one side; eKuiper fails at each event'
-        binder.problems.error("B302", message, node.span, hint)
+    _check_comparable(binder, f"'{node.op}'", left, right, node.span)
     return _test(node.op, instants(binder, args), node.span)
+
+
+def _check_comparable(binder: Binding, what: str, left: Bound, right: Bound, span: Span) -> None:
+    if not (left.type.accepts(right.type) or right.type.accepts(left.type)):
+        message = f"{what} compares {left.type.value} with {right.type.value}"
+        hint = 'use cast(x, "…") to convert one side; eKuiper fails at each event'
+        binder.problems.error("B302", message, span, hint)
 
 
 def bind_equality(binder: Binding, subject: Bound, value: Bound, span: Span) -> Bound:
     """`CASE subject WHEN value`."""
+    _check_comparable(binder, "WHEN", subject, value, span)
     return _test("=", instants(binder, (subject, value)), span)
 
 
