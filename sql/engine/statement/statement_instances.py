@@ -156,7 +156,7 @@ class TimedStatement(RunningStatement):
                 out += self.take() + self.step_to(times[first])
             last = self._run_end(times, first)
             self.now_ms = max(self.now_ms, times[last - 1])
-            self.context.now_ms = times[first]
+            self.begin(times[first])
             self.code["push"](self, rows[first:last], times[first:last])
             first = last
         return out + self.take()
