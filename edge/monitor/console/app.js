@@ -62,6 +62,7 @@ function showRules(status) {
     if (name === focused) button.focus();
   }
   const names = Object.keys(status.rules);
+  if (chosen && !names.includes(chosen)) choseNone();
   if (!chosen && names.length === 1) choose(names[0]);
   for (const name of [...status.stopped, ...Object.keys(status.asleep)]) {
     list.append(element("li", {}, element("small", {}, `${name}: does not run`)));
@@ -71,7 +72,10 @@ function showRules(status) {
 function showProblems(status) {
   const found = [...status.ready, ...status.files.flatMap((file) => file.problems)];
   const list = clear($("problems"));
-  for (const text of found) list.append(element("li", { class: "bad" }, withoutPlace(text)));
+  for (const text of found) {
+    const kind = / [A-Z]\d+ warning: /.test(text.split("\n")[0]) ? "warning" : "bad";
+    list.append(element("li", { class: kind }, withoutPlace(text)));
+  }
   if (!found.length) list.append(element("li", { class: "good" }, "none"));
 }
 
@@ -132,6 +136,16 @@ async function choose(name) {
   await why();
 }
 
+// The rule is gone: what is known of it would pass for the present.
+function choseNone() {
+  chosen = null;
+  $("rule-name").textContent = "Choose a rule";
+  const shown = ["findings", "sweeps", "keys", "lanes", "sql", "clauses", "plan", "code"].map($);
+  for (const part of [...shown, $("stages").tBodies[0]]) clear(part);
+  $("test").hidden = true;
+  showTimeline("");
+}
+
 async function showRule(name) {
   const rule = await (await ask(`/ui/rule/${encodeURIComponent(name)}`)).json();
   if (name !== chosen) return;
@@ -162,7 +176,11 @@ async function why(isTest = false, isAgain = false) {
   if ($("key").value) query.set("key", $("key").value);
   if (isTest) query.set("test", "1");
   const findings = isAgain ? $("findings") : clear($("findings"));
-  if (!isAgain) findings.append(element("li", {}, "looking …"));
+  const line = element("li", {}, "looking …");
+  if (!isAgain) findings.append(line);
+  const ticking = setInterval(() => {
+    line.textContent = `looking … ${Math.round((performance.now() - began) / 1000)} s`;
+  }, 1000);
   try {
     const answer = asking.then(() => ask(`/why/${encodeURIComponent(name)}?${query}`));
     asking = answer.catch(() => null);
@@ -170,8 +188,9 @@ async function why(isTest = false, isAgain = false) {
     costMs = told.cost_ms;
     if (name === chosen) showAnswer(told, isAgain);
   } catch (error) {
-    if (!isAgain) clear(findings).append(element("li", { class: "bad" }, error.message));
+    if (!isAgain && name === chosen) clear(findings).append(element("li", { class: "bad" }, error.message));
   }
+  clearInterval(ticking);
   lookAgain(costMs ?? performance.now() - began);
 }
 

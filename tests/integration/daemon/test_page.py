@@ -174,8 +174,14 @@ def test_keyboard_narrow_screens_and_the_second_view(page: Browser) -> None:
         "{key: 'ArrowDown', bubbles: true}))"
     )
     assert page.run("return document.activeElement.dataset.rule") != first
-    page.resize(420, 800)
+    choose(page, "warm")
+    page.resize(400, 800)
     assert page.run("return document.documentElement.scrollWidth <= window.innerWidth")
+    page.run(
+        "document.querySelector('#stages td:nth-child(2)').textContent = '123456789 events of ten streams'"
+    )
+    stages = "document.querySelector('#stages')"
+    assert page.run(f"return {stages}.offsetWidth + 32 <= {stages}.parentElement.clientWidth")
     page.resize(1400, 900)
     page.click("#view-gateway")
     page.wait_text("#facts", "resident")
@@ -200,6 +206,8 @@ def test_it_says_when_the_gateway_is_gone_and_comes_back_by_itself(page: Browser
 
     gateway.send(signal.SIGSTOP)
     try:
+        page.click("#ask")
+        page.wait_text("#findings", "looking … 2 s")
         page.wait_text("#state", "does not answer")
     finally:
         gateway.send(signal.SIGCONT)
@@ -220,6 +228,20 @@ def test_a_changed_file_shows_its_problem_or_its_new_query(broker: Mosquitto, tm
         assert "^^^" not in browser.text("#problems")
         file.write_text(rule.replace("temp > 90", "temp > 80"))
         browser.wait_text("#sql", "temp > 80")
+        browser.wait_text("#stages", "received")
+        file.write_text(stream)
+        browser.wait_text("#rule-name", "Choose a rule")
+        for part in ("#sql", "#findings", "#stages", "#clauses", "#code"):
+            assert browser.text(part) == ""
+
+
+def test_a_warning_does_not_look_like_an_error(broker: Mosquitto, tmp_path: Path) -> None:
+    rule = 'rules: [{id: warm, sql: "SELECT abs(a), abs(b) FROM m", actions: [{nop: {}}]}]\n'
+    with daemon(tmp_path, broker.url, {"r.yaml": STREAM + rule}) as gateway, chromium(tmp_path) as browser:
+        gateway.wait_ready()
+        browser.open(page_address(gateway))
+        browser.wait_text("#problems li.warning", "B717 warning:")
+        assert browser.run("return document.querySelectorAll('#problems .bad').length") == 0
 
 
 def test_without_the_page(broker: Mosquitto, tmp_path: Path) -> None:
