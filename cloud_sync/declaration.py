@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal, Self
-from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
 from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
 from cloud_sync.schemas import Check, Schema, SchemaFile, schema_file
 from rules.base import Model
 from rules.expect.expectation import Expect
+from rules.options import Zone
 from rules.secrets import Secret
 from sinks.settings import CACHE, SinkSettings
 
@@ -95,9 +95,7 @@ class CloudSettings(SinkSettings):
         "a duration, or months of the calendar such as 1mo; a list names coarser levels too, "
         "from fine to coarse"
     )
-    zone: str = Field(
-        "UTC", min_length=1, description="time zone of fleet windows of days, months and parts of a day"
-    )
+    zone: Zone = Field("UTC", description="time zone of fleet windows of days, months and parts of a day")
     keys: list[str] | None = Field(
         None,
         description="the columns that identify a row, beside rule and window; "
@@ -196,15 +194,6 @@ class CloudSettings(SinkSettings):
         copy = self.model_copy()
         copy._rule_hash = rule_hash(sql)
         return copy
-
-    @field_validator("zone")
-    @classmethod
-    def _zone_exists(cls, zone: str) -> str:
-        try:
-            ZoneInfo(zone)
-        except (KeyError, ValueError, OSError):
-            raise ValueError("must be a time zone such as UTC or Europe/Berlin") from None
-        return zone
 
     def faults(self) -> Iterator[str]:
         """Keys and merges fit together."""

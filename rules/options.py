@@ -7,24 +7,18 @@ reason (`INERT`).
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from rules.base import Model
 from rules.durations import DurationMs
 from rules.schedule import DatetimeRange, Schedule, parse_cron
-from sql.errors import did_you_mean
+from sql.calendar.zones import zone_of
 
 
 def _known_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        near = did_you_mean(name, available_timezones())
-        raise ValueError(
-            f"'{name}' is not a time zone; {near or 'write a name such as Europe/Berlin'}"
-        ) from None
+    zone_of(name)
     return name
 
 

@@ -12,7 +12,6 @@ import re
 import socket
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo
 
 from pydantic import (
     BaseModel,
@@ -28,6 +27,7 @@ from pydantic.alias_generators import to_camel
 from edge.base.errors import UsageError
 from edge.config.mqtt_options import address
 from rules.durations import DurationMs, Seconds
+from rules.options import Zone
 from rules.secrets import Secret
 from rules.source.document import Document
 
@@ -71,7 +71,7 @@ class GatewayConfig(Section):
         default_factory=lambda: safe_name(socket.gethostname()), pattern=r"^[A-Za-z0-9._-]{1,64}$"
     )
     """Part of every uploaded file's name; must be unique among the gateways of one bucket."""
-    zone: str = "UTC"
+    zone: Zone = "UTC"
     """Time zone of calendar windows and crontabs, unless the rule names its own."""
     latency_ms: DurationMs = Field(default=5, ge=0, le=1_000)
     """The longest time that a message may wait for others on its way in. On a quiet line it is taken at once;
@@ -80,17 +80,6 @@ class GatewayConfig(Section):
     removed_grace_ms: DurationMs = Field(default=600_000, ge=0)
     """A rule whose file is gone keeps its state and its subscription for so long, and its results are held
     back; if the file comes back, nothing was missed. 0: it is removed at once."""
-
-    @field_validator("zone")
-    @classmethod
-    def _zone_exists(cls, zone: str) -> str:
-        try:
-            ZoneInfo(zone)
-        except (KeyError, ValueError, OSError) as error:
-            raise ValueError(
-                f"'{zone}' is not a time zone; expected a name such as 'Europe/Berlin'"
-            ) from error
-        return zone
 
 
 class MqttConfig(Section):

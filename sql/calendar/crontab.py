@@ -14,9 +14,8 @@ from calendar import monthrange
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta, timezone, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from sql.calendar.zones import DAY_MS, EPOCH, stretch_around
+from sql.calendar.zones import DAY_MS, EPOCH, stretch_around, zone_of
 from sql.errors import DataError
 from sql.record import Record
 
@@ -269,7 +268,4 @@ def _zone(text: str, default: tzinfo) -> tzinfo:
         hours, minutes = int(match[2]), int(match[3] or 0)
         if hours < 24:
             return timezone(timedelta(hours=hours, minutes=minutes) * (-1 if match[1] == "-" else 1))
-    try:
-        return ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"unknown time zone '{text}'") from None
+    return zone_of(text)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, available_timezones
 
-from sql.errors import DataError
+from sql.errors import DataError, did_you_mean
 from sql.record import Record
 
 DAY_MS = 86_400_000
@@ -13,6 +14,15 @@ EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _UTC_KEYS = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of a name. Raises ValueError with the nearest name for an unknown one."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        near = did_you_mean(name, available_timezones()) or "write a name such as Europe/Berlin"
+        raise ValueError(f"'{name}' is not a time zone; {near}") from None
 
 
 def is_utc(zone: tzinfo) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
+from sql.calendar.zones import zone_of
 from sql.record import Record
 
 CatchUp = Literal["step", "once", "skip"]
@@ -57,7 +58,4 @@ class RuleOptions(Record):
 
     def zone_info(self) -> ZoneInfo:
         """The zone; ValueError for an unknown name."""
-        try:
-            return ZoneInfo(self.zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"unknown time zone '{self.zone}'") from error
+        return zone_of(self.zone)

@@ -79,12 +79,12 @@ def files_in(paths: list[Path]) -> list[Path]:
 
 
 def _check_zone(zone: str) -> None:
-    from zoneinfo import ZoneInfo
+    from sql.calendar.zones import zone_of
 
     try:
-        ZoneInfo(zone)
-    except (KeyError, ValueError, OSError):
-        raise UsageError(f"'{zone}' is not a time zone; expected a name such as Europe/Berlin") from None
+        zone_of(zone)
+    except ValueError as error:
+        raise UsageError(f"--zone: {error}") from None
 
 
 def add_rule(parser: argparse.ArgumentParser) -> None:

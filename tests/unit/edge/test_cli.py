@@ -152,6 +152,7 @@ def test_replay_names_the_line(
         (["check", "nowhere.yaml"], "'nowhere.yaml' does not exist"),
         (["check", "{empty}"], "holds no rule files"),
         (["check", "{rules}", "--zone", "Mars"], "'Mars' is not a time zone"),
+        (["check", "{rules}", "--zone", "Europe/Berlim"], "did you mean 'Europe/Berlin'?"),
         (["explain", "{rules}"], "choose one with --rule:"),
         (["explain", "{rules}", "--rule", "hto"], "has no rule 'hto'; did you mean 'hot'?"),
         (["replay", "{rules}", "nowhere.jsonl", "--rule", "hot"], "nowhere.jsonl: no such file or directory"),
