@@ -18,8 +18,9 @@ from pydantic import Field, PrivateAttr
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.names import utc_date
 from cloud_sync.records import Record
+from cloud_sync.spool_sink import SpoolSink
 from rules.model import ActionProblem
-from sinks.base import Fatal, Message, Row, SinkContext, register_sink
+from sinks.base import Row, register_sink
 from sinks.json_text import json_bytes
 from sinks.settings import SinkSettings
 from sql import Plan
@@ -115,22 +116,4 @@ def archived(row: Row, settings: ArchiveSettings, at_ms: int) -> Record:
     )
 
 
-class ArchiveSink:
-    """Archives need the gateway's spool; a process without one (a dry run) cannot use them."""
-
-    def __init__(self, settings: ArchiveSettings, context: SinkContext) -> None:
-        """Nothing is opened yet."""
-
-    def open(self) -> None:
-        """Raise Fatal: the daemon archives in its loop."""
-        raise Fatal("this process has no spool; run the rule in the daemon")
-
-    def send(self, messages: Sequence[Message]) -> None:
-        """Raise Fatal, as `open` does."""
-        raise Fatal("this process has no spool; run the rule in the daemon")
-
-    def close(self) -> None:
-        """There is nothing to release."""
-
-
-register_sink("archive", ArchiveSettings, ArchiveSink, bind)
+register_sink("archive", ArchiveSettings, SpoolSink, bind)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -20,53 +19,11 @@ import msgspec
 from cloud_sync.binding import bind, widen
 from cloud_sync.columns import INT64, value_maker
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.errors import SpoolError, SpoolFull
 from cloud_sync.names import utc_date
 from cloud_sync.records import Record
-from cloud_sync.spool import Spool
-from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
+from cloud_sync.spool_sink import SpoolSink
+from sinks.base import Row, register_sink
 from sql.errors import DataError
-
-SPOOL_SERVICE = "spool"
-"""The name under which the process offers its spool in `Environment.services`."""
-
-
-class CloudSink:
-    """A sink that appends rows to the spool. They become durable with the gateway's next commit, together
-    with the rule's state; the receipt of a message therefore only means that the next commit will contain
-    it."""
-
-    def __init__(self, settings: CloudSettings, context: SinkContext) -> None:
-        self._form = Form(settings, context.rule_id)
-        self._context = context
-        self._spool: Spool | None = None
-
-    def open(self) -> None:
-        """Find the process's spool; a process without one (a dry run) cannot use this sink."""
-        spool = self._context.environment.services.get(SPOOL_SERVICE)
-        if spool is None:
-            raise Retry("this process has no spool; run the rule in the daemon")
-        self._spool = spool
-
-    def send(self, messages: Sequence[Message]) -> None:
-        """Append every row in order. `Retry` while the spool is full, `Reject` for a row
-        that cannot be merged."""
-        assert self._spool is not None, "send before open"
-        now_ms = self._context.environment.clock.now_ms()
-        for done, message in enumerate(messages):
-            try:
-                records = [self._form.record(row, message.at_ms) for row in message.rows]
-                self._spool.append(records, now_ms)
-            except SpoolFull as full:
-                raise Retry(str(full), done=done) from full
-            except SpoolError as error:
-                raise Retry(str(error), done=done) from error
-            except ValueError as error:
-                raise Reject(str(error), done=done) from error
-
-    def close(self) -> None:
-        """Do nothing: the spool belongs to the process and stays open."""
-        self._spool = None
 
 
 class Form:
@@ -190,4 +147,4 @@ def _key(row: Row, column: str) -> Any:
     )
 
 
-register_sink("cloud", CloudSettings, CloudSink, bind, widen)
+register_sink("cloud", CloudSettings, SpoolSink, bind, widen)

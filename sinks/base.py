@@ -165,8 +165,7 @@ class Environment(Record):
     `random` gives the jitter of the back-off. `data_dir` is the folder below which file sinks write.
     `on_done(token, outcome)` is called from a sink's worker thread, once per submitted token, when it has
     ended. `cache_dir` is the folder of the files of `enableCache`. `connections` are the settings of the
-    gateway's connections, by name, under the names sinks give them. `services` holds the services that sinks
-    of higher layers need, by name (the cloud sink finds its spool there).
+    gateway's connections, by name, under the names sinks give them.
     """
 
     clock: Clock
@@ -175,7 +174,6 @@ class Environment(Record):
     dead_letters: DeadLetterStore
     memory: MemoryBus
     on_done: Callable[[Any, Outcome], None] = _ignore
-    services: Mapping[str, Any] = field(default_factory=dict)
     connections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cache_dir: Path = Path("cache")
 

@@ -17,7 +17,11 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.sink import Form, partial
 from cloud_sync.spool import Spool, SpoolSettings
 from edge.clock import SimulatedClock
-from sinks import Environment, MemoryBus, build_action
+from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.letters import FOLDER, read_letters
+from edge.delivery.spool_action import SpoolAction
+from sinks import Environment, MemoryBus
+from sinks.base import Fatal, SinkContext, sink_kind
 from sql.emission import Emission
 from tests.unit.cloud_sync.support import NOW_MS
 
@@ -181,53 +185,38 @@ def test_wrong_settings_are_refused(change: dict[str, Any], reason: str) -> None
         settings(**change)
 
 
-class Letters:
-    """Keeps dead letters in memory."""
-
-    def __init__(self) -> None:
-        self.reasons: list[str] = []
-
-    def write(
-        self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
-    ) -> None:
-        self.reasons.append(reason)
-
-    def sync(self) -> None:
-        """Memory needs none."""
-
-
 @pytest.fixture
 def spool(tmp_path: Path) -> Iterator[Spool]:
     with closing(Spool(tmp_path / "spool.db", "gw1", SpoolSettings(bytes_max=2000))) as opened:
         yield opened
 
 
-def test_through_the_delivery_layer_bad_rows_alone_become_dead_letters(spool: Spool, tmp_path: Path) -> None:
-    done: list[tuple[Any, str]] = []
-    letters = Letters()
-    clock = RealWaits(NOW_MS)
-    environment = Environment(
-        clock,
-        random.Random(1),
-        tmp_path,
+def test_bad_rows_alone_become_dead_letters(spool: Spool, tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path / FOLDER)
+    action = SpoolAction(
+        "cloud",
+        settings(),
+        Form(settings(), "hot").record,
+        "hot",
+        spool,
+        SimulatedClock(NOW_MS),
         letters,
-        MemoryBus(),
-        lambda *end: done.append(end),
-        {"spool": spool},
+        lambda *end: None,
+        "hot/actions/0",
+        takes_errors=False,
     )
-    action = build_action("cloud", ACTION, rule_id="hot", environment=environment)
     rows = [ROW, ROW | {"n": "many"}, ROW | {"dev": "b"}]
-    assert action.submit(Emission("hot", NOW_MS, "rows", rows, [], None), "token")
-    assert action.close(clock.monotonic_ms() + 5000) == 0
-    assert done == [("token", "rejected")] and letters.reasons == [
+    assert action.submit(Emission("hot", NOW_MS, "rows", rows, [], None))
+    letters.close()
+    assert [letter.fields["reason"] for letter in read_letters(tmp_path)] == [
         "value column 'n' must hold a number, not str"
     ]
     assert spool.stats().rows == 0, "durable only with the gateway's commit"
     assert spool.commit(NOW_MS, {"rule/hot": b"state"}) == 2
 
 
-class RealWaits(SimulatedClock):
-    """A standing clock whose waits really wait, for a worker thread."""
-
-    def wait(self, condition: Any, timeout_ms: int | None) -> None:
-        condition.wait(0.05 if timeout_ms is not None else None)
+def test_a_process_without_a_spool_says_so(tmp_path: Path) -> None:
+    clock, letters = SimulatedClock(NOW_MS), DeadLetters(tmp_path / FOLDER)
+    environment = Environment(clock, random.Random(1), tmp_path, letters, MemoryBus())
+    with pytest.raises(Fatal, match="this process has no spool; run the rule in the daemon"):
+        sink_kind("cloud").factory(settings(), SinkContext("hot", "cloud", environment)).open()
