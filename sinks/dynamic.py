@@ -19,6 +19,8 @@ from sql.errors import DataError
 Kind = Literal["topic", "url", "path"]
 
 _FIELD = re.compile(r"\{\{\s*\.([^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*\}\}")
+_OF_ROW = re.compile(r"""\{\{-?\s*index\s+\.\s+\d+\s+["`](\w+)["`]\s*-?\}\}""")
+"""A field of a numbered row, as templates of eKuiper write it."""
 _SPECIAL: dict[Kind, re.Pattern[str]] = {
     "topic": re.compile(r"[\x00-\x1f\x7f%/+#]"),
     "path": re.compile(r"[\x00-\x1f\x7f%/\\:]"),
@@ -38,6 +40,14 @@ def check_topic(topic: str) -> None:
     Target(topic, "topic")
 
 
+def _refusal(text: str, kind: Kind) -> str:
+    """Why a text has more than fields, and what to write."""
+    refusal = f"only fields such as '{{{{.name}}}}' may be filled into a {kind}"
+    if found := _OF_ROW.search(text):
+        return f"{refusal}, from each row: write '{{{{.{found[1]}}}}}'"
+    return f"{refusal}: let the SELECT compute the value, and name its column"
+
+
 class Target:
     """A topic, URL or path, possibly with `{{.field}}` in it.
 
@@ -53,7 +63,7 @@ class Target:
         pieces = _FIELD.split(text)
         self._texts, self._names = pieces[::2], [name.split(".") for name in pieces[1::2]]
         if any("{{" in piece or "}}" in piece for piece in self._texts):
-            raise ValueError(f"only fields such as '{{{{.name}}}}' may be filled into a {kind}")
+            raise ValueError(_refusal(text, kind))
         if self._names:
             self._check_prefix(self._texts[0])
 

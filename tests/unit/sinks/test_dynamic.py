@@ -64,6 +64,8 @@ def test_unsafe_or_missing_values_are_data_errors(
         ("url", "{{.u}}", "literal scheme, host"),
         ("path", "{{if .x}}a{{end}}", "only fields"),
         ("topic", "a/{{.x", "only fields"),
+        ("topic", 'a/{{index . 0 "x"}}', "from each row: write '{{.x}}'"),
+        ("topic", "a/{{.x | upper}}", "let the SELECT compute the value"),
     ],
 )
 def test_targets_that_a_device_could_redirect_are_refused(kind: Kind, text: str, words: str) -> None:
