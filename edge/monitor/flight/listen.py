@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 WAIT_MS = 1_000
 """At least so often an empty line is written: so a listener that has hung up is noticed."""
 
-FILTER = "filter"
-
 
 class NotThere(LookupError):
     """There is no such stream or rule; the text lists the existing ones."""
@@ -98,7 +96,7 @@ class Listen:
                 )
                 raise NotThere(f"there is no stream or rule '{name}'; {hint}")
         decoders = {name: whole_decoder(streams[name]) for name in names if name in streams}
-        passes = {} if where is None else {name: _condition(where, streams.get(name)) for name in names}
+        passes = {} if where is None else {name: _condition(where, name, streams.get(name)) for name in names}
         tap = Tap(frozenset(names), self._daemon.clock)
         if not self._daemon.gateway.taps.add(tap):
             raise NotThere("too many listeners; end one of them")
@@ -125,17 +123,17 @@ class Listen:
             self._daemon.gateway.taps.remove(tap)
 
 
-def _condition(where: str, stream: Stream | None) -> Passes:
+def _condition(where: str, name: str, stream: Stream | None) -> Passes:
     """A condition over rows, run by an engine of its own. Raises SqlError."""
     from sql import plan_rule  # without conditions a gateway loads no parser
 
     catalog = Catalog()
-    catalog.streams[FILTER] = Stream(FILTER, None if stream is None else stream.columns)
-    plan = plan_rule(f"SELECT * FROM {FILTER} WHERE {where}", catalog)
+    catalog.streams[name] = Stream(name, None if stream is None else stream.columns)
+    plan = plan_rule(f"SELECT * FROM `{name}` WHERE {where}", catalog)
     engine = Engine(catalog)
-    engine.deploy(FILTER, plan, 0)
+    engine.deploy(name, plan, 0)
 
     def passes(row: dict[str, Any], at_ms: int) -> bool:
-        return any(emission.kind == "rows" for emission in engine.push(FILTER, [row], at_ms))
+        return any(emission.kind == "rows" for emission in engine.push(name, [row], at_ms))
 
     return passes

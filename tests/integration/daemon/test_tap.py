@@ -61,7 +61,7 @@ def lines(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
 def test_events_of_a_stream_with_a_condition(gateway: Process, broker: Mosquitto) -> None:
     with (
         publisher(broker.port) as plant,
-        command(gateway, "tap", "m", "--where", "n > 1", "--count", "3") as tap,
+        command(gateway, "tap", "m", "--where", "m.n > 1", "--count", "3") as tap,
     ):
         for number in range(3):
             plant.send("plant/7", {"n": number, "beside": [1]})
