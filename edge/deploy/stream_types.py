@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edge.intake.codecs import META, CodecOptions, Decoder, decoder_for
+from edge.intake.codecs.delimited import delimiter_of
 from edge.intake.lessons import Lessons
 from edge.intake.sources.known import source_kinds
 from sql.catalog.stores import STORES
@@ -70,7 +71,7 @@ def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
     columns = {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}
     return CodecOptions(
         bytes_max=min(payload_bytes_max, int(stream.options.get("PAYLOAD_BYTES_MAX", payload_bytes_max))),
-        delimiter=str(stream.options.get("DELIMITER", ",")),
+        delimiter=delimiter_of(stream),
         schema=str(stream.options.get("SCHEMAID", "")),
         fields=tuple(columns),
         types={name: type_.value for name, type_ in columns.items()},

@@ -108,10 +108,10 @@ def _of_source(stream: Stream, kind: SourceKind) -> Iterator[Complaint]:
         yield "DATASOURCE", _error(f"{called} has no DATASOURCE", hint)
     try:
         settings = settings_of(kind, stream)
-        if stream.kind == "scan" and kind.name == FILE:
-            from edge.intake.sources.file import check_table
+        if kind.name == FILE and stream.datasource:
+            from edge.intake.sources.file import check_file
 
-            check_table(settings)
+            check_file(stream, settings)
         text_format = kind.row_format(settings) or stream.format
         decoder_for(text_format, None, codec_options(stream, 1_000_000))
     except BadSource as error:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edge.intake.codecs.base import BadPayload, CodecError, CodecOptions, RowByRow
+from sql.catalog.streams import Stream
 
 
 def _float(text: str) -> float:
@@ -35,14 +36,25 @@ _CONVERTERS: dict[str, Callable[[str], Any]] = {
 }
 
 
+ONE_CHARACTER = "must be one character, and no quote or line end"
+
+
+def delimiter_of(stream: Stream) -> str:
+    """What stands between two columns of a message or a CSV line. SQL can write a tab as `\\t` only."""
+    return str(stream.options.get("DELIMITER", ",")).replace(r"\t", "\t")
+
+
+def is_delimiter(text: str) -> bool:
+    """True if a text can stand between two columns: see `ONE_CHARACTER`."""
+    return len(text) == 1 and text not in '"\r\n'
+
+
 class DelimitedDecoder(RowByRow):
     """One row per payload; an empty value is NULL."""
 
     def __init__(self, columns: frozenset[str] | None, options: CodecOptions) -> None:
-        if len(options.delimiter) != 1 or options.delimiter in '"\r\n':
-            raise CodecError(
-                f"delimiter {options.delimiter!r} must be one character, and no quote or line end"
-            )
+        if not is_delimiter(options.delimiter):
+            raise CodecError(f"delimiter {options.delimiter!r} {ONE_CHARACTER}")
         super().__init__(columns, options)
 
     def values(self, payload: bytes) -> dict[str, Any]:

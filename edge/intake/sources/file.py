@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 
 from edge.base.message import Message
 from edge.intake.codecs.base import BadPayload
-from edge.intake.codecs.delimited import typed_value
+from edge.intake.codecs.delimited import ONE_CHARACTER, delimiter_of, is_delimiter, typed_value
 from edge.intake.file_position import FilePosition
 from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
 from edge.intake.sources.worker import WorkerSource
@@ -125,7 +125,7 @@ class FileSource(WorkerSource):
         self._file = file
         self._root = environment.input_dir.resolve()
         self._settings = settings
-        self._delimiter = str(stream.options.get("DELIMITER", ","))
+        self._delimiter = delimiter_of(stream)
         self._types = {name: kind.value for name, kind in (stream.columns or {}).items()}
         key = stream.options.get("KEY") if stream.kind != "stream" else None
         self._known = KnownRows(str(key)) if key is not None and settings.interval else None
@@ -332,9 +332,16 @@ def _below(path: str) -> None:
         raise ValueError(f"'{path}' is no file below the input folder: give its name, such as rows.jsonl")
 
 
-def check_table(settings: FileSourceSettings) -> None:
-    """Refuse settings that would put the rows of a table into it again and again."""
-    if settings.interval or settings.loop:
+def check_file(stream: Stream, settings: FileSourceSettings) -> None:
+    """Refuse with `BadSource` what cannot be read as rows of the stream, and settings that would put the rows
+    of a table into it again and again."""
+    try:
+        _below(stream.datasource)
+    except ValueError as error:
+        raise BadSource("DATASOURCE", str(error)) from None
+    if settings.file_type == "csv" and not is_delimiter(delimiter_of(stream)):
+        raise BadSource("DELIMITER", ONE_CHARACTER)
+    if stream.kind == "scan" and (settings.interval or settings.loop):
         raise BadSource(
             "EXTRA", "the file of a table is read when a rule begins: remove 'interval' and 'loop'"
         )
@@ -354,14 +361,9 @@ def _position_file(stream: str, environment: SourceEnvironment) -> Path:
 
 
 def _make(stream: Stream, settings: FileSourceSettings, environment: SourceEnvironment) -> FileSource:
-    name = stream.datasource
-    try:
-        _below(name)
-    except ValueError as error:
-        raise BadSource("DATASOURCE", str(error)) from None
-    if stream.kind == "scan":
-        check_table(settings)
-    return FileSource(stream, environment.input_dir / (settings.path or "") / name, settings, environment)
+    check_file(stream, settings)
+    file = environment.input_dir / (settings.path or "") / stream.datasource
+    return FileSource(stream, file, settings, environment)
 
 
 def _row_format(settings: FileSourceSettings) -> str | None:

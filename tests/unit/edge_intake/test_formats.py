@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from edge.deploy.stream_types import whole_decoder
 from edge.intake.codecs import CodecError, CodecOptions, decoder_for, row_class
 from edge.intake.codecs.rows import attributes
+from sql.catalog.streams import Stream
 
 
 def test_delimited_with_declared_columns() -> None:
@@ -36,6 +38,11 @@ def test_delimited_refuses(payload: bytes) -> None:
 def test_a_delimiter_is_one_character() -> None:
     with pytest.raises(CodecError, match="one character"):
         decoder_for("delimited", None, CodecOptions(delimiter="::"))
+
+
+def test_a_tab_is_written_as_in_yaml() -> None:
+    stream = Stream("s", options={"FORMAT": "delimited", "DELIMITER": r"\t"})
+    assert whole_decoder(stream).decode_many([b"1\tx"])[0] == [{"col0": "1", "col1": "x"}]
 
 
 def test_binary_gives_the_payload() -> None:
