@@ -97,6 +97,7 @@ class Poller:
         if self._due_ms is not None and self._due_ms <= now_ms:
             self._turn_due(now_ms)
             self._settle()
+            timeout_ms, gather_until_ms = 0, 0  # the loop has to see to what they took in
         due_ms = self._due_ms
         until_ms = None if timeout_ms is None else now_ms + timeout_ms
         turning: list[Member] = []

@@ -94,6 +94,17 @@ def test_a_member_turns_when_its_time_has_come_and_not_before(line: Line) -> Non
     assert member.turns == [False, False]
 
 
+def test_the_loop_does_not_sleep_where_a_member_has_just_turned(line: Line) -> None:
+    """What it has taken in is to be processed first."""
+    poller, member, _ = line
+    poller.wait(0)
+    member.due_ms = AT_ONCE
+    poller.changed(member)
+    began_ms = monotonic_ms()
+    poller.wait(PATIENCE_MS)
+    assert member.turns == [False] and monotonic_ms() - began_ms < PATIENCE_MS / 2
+
+
 def test_a_change_in_another_thread_ends_the_sleep(line: Line) -> None:
     poller, member, _ = line
     poller.wait(0)
