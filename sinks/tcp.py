@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sinks.base import Clock
 
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
@@ -30,4 +33,16 @@ def acknowledge_at_once(connection: Any) -> None:
         try:  # a context manager would take as long as the call
             connection.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
         except OSError:
+            return
+
+
+def end_in_order(connection: socket.socket, clock: Clock, timeout_ms: int) -> None:
+    """Send no more, and read until the other side has closed, or for so long: a socket that is closed with
+    something unread resets the connection, and the other side loses what it has not read. Raises `OSError`.
+    """
+    until_ms = clock.monotonic_ms() + timeout_ms
+    connection.shutdown(socket.SHUT_WR)
+    while (left_ms := until_ms - clock.monotonic_ms()) > 0:
+        connection.settimeout(left_ms / 1000)
+        if not connection.recv(65_536):
             return

@@ -68,6 +68,8 @@ class ScriptedBroker:
                     self.acknowledged.append(int.from_bytes(packet[2:4], "big"))
                 elif packet[0] == 0xC0:
                     connection.sendall(b"\xd0\x00")
+                elif packet[0] == 0xE0:
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
 def publish(topic: bytes, payload: bytes, packet_id: int) -> bytes:

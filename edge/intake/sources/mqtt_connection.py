@@ -27,7 +27,7 @@ from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.mqtt_subscriptions import Subscriptions
 from edge.intake.sources.publishing import PACKET_BYTES_MAX, Publishing
 from sinks.base import refusal_of
-from sinks.tcp import acknowledge_at_once, send_at_once
+from sinks.tcp import acknowledge_at_once, end_in_order, send_at_once
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -41,7 +41,10 @@ BUFFERS_PER_TURN = 16
 """Buffers read in one turn: a payload of a megabyte comes in one or two turns, and
 keepalive is never far away."""
 
-PINGREQ = b"\xc0\x00"
+PINGREQ, DISCONNECT = b"\xc0\x00", b"\xe0\x00"
+
+CLOSED_WITHIN_MS = 2_000
+"""The time that a broker gets to close the connection after DISCONNECT."""
 
 SESSION_TAKEN_OVER = 0x8E
 """MQTT 5's reason of a broker that closes a connection because another client came with the same id."""
@@ -190,19 +193,20 @@ class Connection:
         """Send the last acknowledgements, "offline" and DISCONNECT. Raises `OSError`."""
         if not self.accepted:
             return
-        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        until_ms = self._clock.monotonic_ms() + timeout_ms // 2
         if self._orders.tokens:
             self._acknowledge()
         self._orders.presence.end(self._client)
-        self._client.disconnect()
-        while self._client.socket() is not None and self._client.want_write():
-            left_ms = deadline_ms - self._clock.monotonic_ms()
+        while self._client.want_write():
+            left_ms = until_ms - self._clock.monotonic_ms()
             if left_ms <= 0:
                 return
             waiting = select.poll()
             waiting.register(self._socket, select.POLLOUT)
             waiting.poll(left_ms)
             self._client.loop_write()
+        self._socket.send(DISCONNECT)  # where paho sends it, it closes the socket
+        end_in_order(self._socket, self._clock, min(CLOSED_WITHIN_MS, timeout_ms // 2))
 
     # The loop.
 
