@@ -39,6 +39,7 @@ from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import AGAIN_MS, DirectoryWatch, fingerprint
 from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
+from edge.intake.broker_state import MAIN
 from edge.intake.lookups.base import LookupEnvironment
 from edge.intake.queue import Intake
 from edge.intake.sources.http_push_server import PushServers
@@ -227,10 +228,10 @@ class Daemon:
             connections=config.sink_connections,
             cache_dir=config.data.dir / "cache",
         )
-        lines, spools = Lines(self.intake.poller, self.clock, environment.random), self.cloud.spools
+        spools = self.cloud.spools
         return Manager(
             self.gateway,
-            ActionBuilder(environment, spools, self.clock, self.dead_letters, self.outbox, lines),
+            ActionBuilder(environment, spools, self.clock, self.dead_letters, self.outbox, self._lines()),
             bus,
             self.brokers,
             payload_bytes_max=config.limits.payload_bytes_max,
@@ -238,6 +239,14 @@ class Daemon:
             sources=self._stream_sources(),
             configured=self.configured,
         )
+
+    def _lines(self) -> Lines:
+        """The connections of mqtt actions: those of the streams, where they are the same."""
+        own, others = own_broker(self.config), self.configured.brokers.others
+        brokers = {**({} if own is None else {MAIN: own}), **others}
+        options = {name: settings.options for name, settings in brokers.items()}
+        rng = random.Random(os.urandom(8))
+        return Lines(self.intake.poller, self.clock, rng, options, lambda: self.brokers.sources)
 
     def _stream_sources(self) -> StreamSources:
         config, directory = self.config, self.config.data.dir

@@ -162,5 +162,6 @@ def _settings(config: Config, mqtt: MqttConfig, client_id: str) -> BrokerSetting
         # Beside the payload a packet holds its topic, of up to 64 KB, and properties; the
         # codec bounds the payload.
         packet_bytes_max=min(config.limits.payload_bytes_max + 131_072, 268_435_455),
+        held_bytes_max=config.limits.intake_bytes_max,
     )
     return BrokerSettings(options, mqtt.qos)

@@ -48,6 +48,7 @@ class MqttOptions(Record):
     receive_max         the number of unacknowledged messages that the broker may send (MQTT 5)
     packet_bytes_max    largest packet taken; a larger one is dropped as it comes in,
                         acknowledged and reported
+    held_bytes_max      the memory of messages that are held in a pause of the consumer
     keepalive_s         a dead connection is noticed after at most twice this time
     status_prefix       prefix of the status topic `<prefix>/<client_id>/status`, retained; None: no status
     tls                 makes the context of an encrypted connection; None: from the files named here
@@ -69,6 +70,7 @@ class MqttOptions(Record):
     session_expiry_s: int = 7 * 86_400
     receive_max: int = 1_000
     packet_bytes_max: int = 1_048_576
+    held_bytes_max: int = 8_000_000
     status_prefix: str | None = "penstock"
     reconnect_ms_min: int = 500
     reconnect_ms_max: int = 30_000

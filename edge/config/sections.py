@@ -236,7 +236,8 @@ class LimitsConfig(Section):
 
     intake_bytes_max: int = Field(default=8_000_000, ge=10_000)
     """Payload bytes waiting for the rules. At the bound messages of QoS 0 are dropped and counted, the oldest
-    of the busiest topics; otherwise sources are paused and the broker keeps the messages."""
+    of the busiest topics; otherwise sources are paused and the broker keeps the messages. A paused connection
+    on which results go out holds as many bytes again."""
     unacknowledged_max: int = Field(default=20_000, ge=1)
     """Messages taken in but not yet durable. At the bound sources are paused until a commit."""
     payload_bytes_max: int = Field(default=1_000_000, ge=1)

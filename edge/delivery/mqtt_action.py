@@ -70,8 +70,7 @@ class MqttAction:
         # One more than its messages, so that it is not done before the last of them is queued.
         entry = _Entry(token, len(rendered.messages) + 1, emission.at_ms, outcome)
         self._in_hand += 1
-        self._line.begin()
-        publish, settings = self._line.publishing.publish, self._settings
+        publish, settings = self._line.begin().publish, self._settings
         for message in rendered.messages:
             done = partial(self._done, entry, message)
             try:
@@ -98,7 +97,7 @@ class MqttAction:
 
     def stats(self) -> Stats:
         """The counters, in the words of all deliveries."""
-        problem = self._line.source.problem if self._in_hand and not self._is_closed else None
+        problem = self._line.problem if self._in_hand and not self._is_closed else None
         rejected = self._rejections
         return Stats(
             "closed" if self._is_closed else "retrying" if problem else "ok",

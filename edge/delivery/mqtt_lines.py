@@ -1,17 +1,22 @@
-"""Connections that mqtt actions publish on, one for all actions with the same broker and credentials.
+"""Connections that mqtt actions publish on, one for all actions with the same broker and credentials: that of
+the source, where the gateway reads from this broker with the same settings, or else one of their own.
 
-The gateway's loop serves them, as it serves the source. They are not the source's own connection: that one is
-not read while intake pauses, and confirmations of results must come through above all then.
+The gateway's loop serves all of them. A source reads on for confirmations while intake pauses, see
+`edge.intake.sources.mqtt_connection`. Some brokers end the connection of a client that publishes what they do
+not allow: where connections of a source do not last while results go out, the results move to a connection of
+their own, so that they do not hold up the intake.
 """
 
 from __future__ import annotations
 
+import logging
 import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from edge.config.mqtt_options import MqttOptions, Version
+from edge.config.mqtt_options import MqttOptions, Version, address
 from edge.intake.sources.mqtt_client import make_client
 from rules.secrets import reveal
 from sinks.connections import connected
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     from edge.intake.sources.publishing import Publishing
     from sinks import SinkContext
     from sinks.builtin.mqtt import MqttSettings
+
+log = logging.getLogger("penstock.mqtt")
 
 MQTT = "mqtt"
 """The name of the action."""
@@ -36,6 +43,9 @@ _SAME = (
 )  # fmt: skip
 """Settings in which actions that share a connection agree."""
 
+_TIMES = {"timeout", "retry_interval", "retry_max_interval"}
+"""Settings that an action on the connection of a source does not have."""
+
 
 GOODBYE_MS = 200
 """The time limit for the last packets of a connection."""
@@ -43,44 +53,86 @@ GOODBYE_MS = 200
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """A connection, and how many actions use it. It is opened when the first of them
-    has something to send."""
+    """A connection, and how many actions use it. It begins when the first of them has something to send."""
 
-    source: MqttSource
-    publishing: Publishing
     poller: Poller
+    shared: Callable[[], MqttSource | None]
+    """The source whose connection it is, if that is made by now."""
+    own: Callable[[Publishing | None], MqttSource]
+    """Makes a source that does nothing but publish, what has been given to another one so far included."""
     users: int = 0
-    is_begun: bool = False
+    _source: MqttSource | None = None
+    _is_own: bool = False
 
-    def begin(self) -> None:
-        """Connect, and stay connected."""
-        if not self.is_begun:
-            self.is_begun = True
-            self.source.start(lambda batch: None)
+    def begin(self) -> Publishing:
+        """Connect, and stay connected; the messages that go out."""
+        if self._source is None:
+            source = self.shared()
+            if source is None:
+                return self._open(None)
+            self._source = source
+            source.on_unstable = self._part
+        return self._source.publishing
+
+    def _part(self, publishing: Publishing) -> None:
+        """Publish on a connection of its own from now on."""
+        assert self._source is not None, "it has begun"
+        note = "the connection did not last while results went out; they have one of their own now"
+        log.warning("mqtt.results_apart", extra={"server": self._source.options.server, "note": note})
+        self._leave()
+        self._open(publishing)
+
+    def _open(self, publishing: Publishing | None) -> Publishing:
+        self._source, self._is_own = self.own(publishing), True
+        self._source.start(lambda batch: None)
+        return self._source.publishing
+
+    def _leave(self) -> None:
+        if self._source is not None:
+            self._source.on_unstable = None
+
+    @property
+    def problem(self) -> str | None:
+        """Why there is no connection; None while there is one."""
+        return None if self._source is None else self._source.problem
 
     def end(self) -> None:
-        """Say goodbye."""
-        if self.is_begun:
-            self.source.stop(GOODBYE_MS)
-            self.poller.remove(self.source)
+        """Say goodbye; a source goes on."""
+        if self._source is not None and self._is_own:
+            self._source.stop(GOODBYE_MS)
+            self.poller.remove(self._source)
+        else:
+            self._leave()
 
 
 @dataclass(slots=True)
 class Lines:
-    """The connections in use. For the loop's thread only."""
+    """The connections in use. For the loop's thread only.
+
+    brokers   the options of the brokers that streams may read from, by the names of their connections
+    sources   those that they do read from
+    """
 
     poller: Poller
     clock: Clock
     rng: random.Random
+    brokers: Mapping[str, MqttOptions] = field(default_factory=dict)
+    sources: Callable[[], Mapping[str, MqttSource]] = dict
     lines: dict[tuple[Any, ...], Line] = field(default_factory=dict)
 
     def take(self, settings: MqttSettings, context: SinkContext) -> Line:
         """The connection for an action. Raises `Fatal` where the gateway has no such connection."""
         complete = connected(settings, context)
-        key = tuple(_plain(value) for name, value in complete if name in _SAME)
+        name = next((name for name, options in self.brokers.items() if agree(complete, options)), None)
+        key = (
+            tuple(_plain(value) for setting, value in complete if setting in _SAME)
+            if name is None
+            else (name,)
+        )
         line = self.lines.get(key)
         if line is None:
-            line = self.lines[key] = self._open(complete)
+            shared = partial(self._source, name)
+            line = self.lines[key] = Line(self.poller, shared, partial(self._own, complete))
         line.users += 1
         return line
 
@@ -91,15 +143,46 @@ class Lines:
             self.lines = {key: known for key, known in self.lines.items() if known is not line}
             line.end()
 
-    def _open(self, settings: MqttSettings) -> Line:
+    def _source(self, name: str | None) -> MqttSource | None:
+        return None if name is None else self.sources().get(name)
+
+    def _own(self, settings: MqttSettings, publishing: Publishing | None) -> MqttSource:
         from edge.intake.sources.mqtt import MqttSource
         from edge.intake.sources.publishing import Publishing
 
-        publishing = Publishing(settings.timeout)
-        source = MqttSource(
-            options_of(settings), self.clock, self.rng, poller=self.poller, publishing=publishing
-        )
-        return Line(source, publishing, self.poller)
+        publishing = publishing or Publishing(settings.timeout)
+        options = options_of(settings)
+        return MqttSource(options, self.clock, self.rng, poller=self.poller, publishing=publishing)
+
+
+def agree(settings: MqttSettings, options: MqttOptions) -> bool:
+    """True if an action may publish on a connection with these options: it asks for no other server, user,
+    certificates or version, and sets neither a client id nor times of its own."""
+    written = settings.model_fields_set
+    server, user = address(reveal(settings.server)), reveal(settings.username)
+    return (
+        server == address(options.server)
+        and (user or None) == _text(options.username)
+        and (not user or reveal(settings.password) == (_text(options.password) or ""))
+        and not (server[2] and _tls_of(settings) != _tls_of_source(options))
+        and not reveal(settings.clientid)
+        and not written & _TIMES
+        and (settings.keepalive == options.keepalive_s or "keepalive" not in written)
+        and (settings.protocol_version == options.version or "protocol_version" not in written)
+    )
+
+
+def _tls_of(settings: MqttSettings) -> tuple[Any, ...]:
+    files = (settings.root_ca_path, settings.certification_path, settings.private_key_path)
+    raw = (settings.root_ca_raw, settings.certification_raw, settings.private_key_raw)
+    others = (settings.insecure_skip_verify, settings.tls_min_version, ())
+    return (*(_text(path) for path in files), *(_text(text) for text in raw), *others)
+
+
+def _tls_of_source(options: MqttOptions) -> tuple[Any, ...]:
+    files = (options.ca_file, options.cert_file, options.key_file)
+    others = (options.insecure_skip_verify, "tls1.2", options.alpn)
+    return (*(_text(path) for path in files), None, None, None, *others)
 
 
 def options_of(settings: MqttSettings) -> MqttOptions:
@@ -127,6 +210,10 @@ def _tls(settings: MqttSettings) -> Any:
     if settings.insecure_skip_verify:
         context.check_hostname = False
     return context
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else reveal(value)
 
 
 def _plain(value: object) -> Any:

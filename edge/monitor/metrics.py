@@ -36,6 +36,10 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_unacknowledged_messages": ("gauge", "Messages taken in whose effect is not durable yet."),
     "penstock_source_connected": ("gauge", "1 while the source is connected."),
     "penstock_source_reconnects_total": ("counter", "Times the source had to connect again."),
+    "penstock_source_dropped_total": (
+        "counter",
+        "Messages of QoS 0 that a paused source had no room for while results went out on its connection.",
+    ),
     "penstock_rule_info": (
         "gauge",
         "1; the rule's hash, how it began (new, kept, restored, reset) and what differed are its labels.",

@@ -63,6 +63,8 @@ class Samples:
         for name, source in daemon.gateway.sources.items():
             yield sample("penstock_source_connected", source.stats["connected"], source=name)
             yield sample("penstock_source_reconnects_total", max(0, source.stats["epoch"] - 1), source=name)
+            if "dropped" in source.stats:
+                yield sample("penstock_source_dropped_total", source.stats["dropped"], source=name)
         yield sample("penstock_unrouted_messages_total", daemon.gateway.streams.unrouted)
         yield from self._journal_samples()
         yield sample("penstock_dead_letters_total", daemon.dead_letters.written)

@@ -52,9 +52,10 @@ _TRY_LATER = frozenset({"Server unavailable", "Server busy", "Quota exceeded", "
 class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     """Publish each message to an MQTT topic.
 
-    Without `server` and `connectionSelector` the broker is that of the gateway's streams. With qos 1 or 2 a
-    message is delivered when the broker has confirmed it; with qos 0, when it has been written to the
-    connection.
+    Without `server` and `connectionSelector` the broker is that of the gateway's streams. Results go out on
+    the connection of the streams, unless the action sets another user, certificate or version, a `clientid`,
+    another `keepalive`, a `timeout` or the intervals of its retries. With qos 1 or 2 a message is delivered
+    when the broker has confirmed it; with qos 0, when it has been written to the connection.
     """
 
     address: ClassVar[str | None] = "server"

@@ -7,7 +7,7 @@ Only opening a connection, which may block, has a thread for as long as it takes
     The broker is away: `problem` gives the reason; the source retries at growing intervals up to
     `reconnect_ms_max`, with jitter.
     The consumer is too slow: it calls `pause`; bytes then wait in the socket and at the broker, and pings
-    go on.
+    go on. Where something is published, confirmations are read on, and messages between them held.
 
 A token holds the number of its connection. What was not acknowledged when a connection ended comes again on
 the next one, under a new token; an acknowledgement that comes too late is dropped and counted.
@@ -18,17 +18,18 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Literal
 
 from edge.base.poller import Interest, Poller
 from edge.clock import Clock
 from edge.config.mqtt_options import BadOptions, MqttOptions, Version
+from edge.intake.handover import Counters
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.base import OnBad, OnBatch
-from edge.intake.sources.mqtt_attempts import Attempts
-from edge.intake.sources.mqtt_connection import Connection, Counters, Orders
+from edge.intake.sources.mqtt_attempts import SHORT_LIVES, Attempts
+from edge.intake.sources.mqtt_connection import Connection, Orders
 from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.publishing import Publishing
 
@@ -37,6 +38,9 @@ log = logging.getLogger("penstock.mqtt")
 
 ReaderChoice = Literal["auto", "buffered", "stock"]
 
+CONFIRM_MS = 5_000
+"""The time limit for confirmations of what is published on the connection of a source."""
+
 
 class MqttSource:
     """One broker, one session, any number of subscriptions. Implements `edge.intake.sources.base.Source`.
@@ -44,7 +48,7 @@ class MqttSource:
     reader   "auto": the buffered reader where paho's internals are as expected, else paho's own loop
     poller   of the loop that serves the source, on whose thread `start` and `stop` are
              called; None: it has its own
-    publishing   the messages that go out on the connection; needs the buffered reader
+    publishing   the messages that go out on the connection, where the reader is the buffered one
     """
 
     def __init__(
@@ -62,12 +66,18 @@ class MqttSource:
         self._counters = Counters()
         self._is_alone = poller is None
         self._poller = poller or Poller()
-        if publishing is not None:
-            publishing.on_waiting = self._changed
+        self.on_unstable: Callable[[Publishing], None] | None = None
+        """Called when `SHORT_LIVES` connections in a row did not last and something was published on each;
+        it takes over what is published."""
+        self._short_lives = 0
+        self.publishing = publishing or Publishing(CONFIRM_MS)
+        self.publishing.on_waiting = self._changed
 
         def made(version: Version, epoch: int) -> Connection:
-            connection = Connection(options, version, epoch, self._orders, self._counters, clock)
-            connection.publishing, connection.wanted_reader = publishing, reader
+            connection = Connection(
+                options, version, epoch, self._orders, self._counters, clock, self.publishing
+            )
+            connection.wanted_reader = reader
             return connection
 
         changed = partial(self._poller.changed, self)
@@ -205,20 +215,25 @@ class MqttSource:
         self.attempts.turn()
         connection = self.attempts.connection
         if connection is not None:
-            connection.on_batch, connection.on_bad, connection.on_lost = (
-                self._on_batch,
-                self._on_bad,
-                self._lost,
-            )
+            hand_over = connection.hand_over
+            hand_over.on_batch, hand_over.on_bad = self._on_batch, self._on_bad
+            connection.on_lost = self._lost
             self._poller.add(connection)
         return True
 
     def _lost(self, error: Exception) -> None:
         """The connection has failed: make another."""
-        assert self.attempts.connection is not None, "only a connection has turns"
-        self._poller.remove(self.attempts.connection)
-        self.attempts.lost(error)
+        connection = self.attempts.connection
+        assert connection is not None, "only a connection has turns"
+        self._poller.remove(connection)
+        is_short = self.attempts.lost(error)
+        if connection.accepted and self.publishing.has_sent:
+            self._short_lives = self._short_lives + 1 if is_short else 0
         self._poller.changed(self)
+        if self._short_lives >= SHORT_LIVES and self.on_unstable is not None:
+            given, self.publishing, self._short_lives = self.publishing, Publishing(CONFIRM_MS), 0
+            self.publishing.on_waiting = self._changed
+            self.on_unstable(given)
 
     def _changed(self) -> None:
         """Let the loop see to a wish."""

@@ -15,7 +15,7 @@ from edge.base.poller import AT_ONCE
 from edge.clock import Clock
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost
-from edge.intake.sources.mqtt_connection import Connection, VersionRefused, taken_over
+from edge.intake.sources.mqtt_connection import Connection, taken_over
 from edge.journal.record import Session
 from rules.problems import in_words
 from sinks.backoff import Backoff
@@ -24,6 +24,14 @@ log = logging.getLogger("penstock.mqtt")
 
 VERSION_ANSWER_MS = 3_000
 """The time limit for the answer to CONNECT while the broker's version of MQTT is not known."""
+
+
+class VersionRefused(ConnectionLost):
+    """The broker refused the version of MQTT that was offered (`said_so`), or closed without a reason."""
+
+    def __init__(self, text: str, said_so: bool) -> None:
+        super().__init__(text)
+        self.said_so = said_so
 
 
 class Opening:
@@ -178,12 +186,11 @@ class Attempts:
         cut_off, self._cut_off = self._cut_off, []
         self.on_session(Session(self._session_name, granted, is_new, cut_off))
 
-    def lost(self, error: Exception) -> None:
-        """Give up the connection, which failed in its turn."""
+    def lost(self, error: Exception) -> bool:
+        """Give up the connection, which failed in its turn; whether it did not last."""
         connection, self.connection = self.connection, None
         assert connection is not None, "only a connection has turns"
-        cut_off = connection.cut_off_id()
-        self._cut_off = [] if cut_off is None else [cut_off]
+        self._cut_off = connection.cut_off_ids()
         connection.abandon()
         if isinstance(error, ConnectionLost):
             error = explained(error, connection)
@@ -194,6 +201,7 @@ class Attempts:
         else:
             self.failures += 1
         self._note(error)
+        return self._pause.failures > 1
 
     def _note(self, error: Exception) -> None:
         """Note why there is no connection, and when to try again."""

@@ -3,6 +3,9 @@
 It is a member of the loop (`edge.base.poller`): it reads and hands on in its turns, and acknowledges and
 publishes when it settles. Once the connection is open, everything that touches paho happens on the thread of
 the loop; other threads put their orders into `Orders` and wake it.
+
+While the consumer is paused the connection is not read, unless something is published on it: then it reads on
+for the confirmations, and holds the messages between them (`edge.intake.handover`).
 """
 
 from __future__ import annotations
@@ -18,10 +21,11 @@ from itertools import repeat
 from operator import and_
 from typing import TYPE_CHECKING, Any
 
-from edge.base.message import BadMessage, Message, payload_bytes
+from edge.base.message import BadMessage, Message
 from edge.base.poller import AT_ONCE, Interest
 from edge.config.mqtt_options import MqttOptions, Version
-from edge.intake.sources.base import ConnectionLost, OnBad, OnBatch
+from edge.intake.handover import Counters, HandOver
+from edge.intake.sources.base import ConnectionLost
 from edge.intake.sources.mqtt_client import connect, make_client
 from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.mqtt_subscriptions import Subscriptions
@@ -50,14 +54,6 @@ SESSION_TAKEN_OVER = 0x8E
 """MQTT 5's reason of a broker that closes a connection because another client came with the same id."""
 
 
-class VersionRefused(ConnectionLost):
-    """The broker refused the version of MQTT that was offered (`said_so`), or closed without a reason."""
-
-    def __init__(self, text: str, said_so: bool) -> None:
-        super().__init__(text)
-        self.said_so = said_so
-
-
 @dataclass(slots=True)
 class Orders:
     """The requests of other threads to the loop."""
@@ -71,19 +67,6 @@ class Orders:
     stopping: bool = False
 
 
-@dataclass(slots=True)
-class Counters:
-    """Sums over all connections of a source."""
-
-    messages: int = 0
-    payload_bytes: int = 0
-    bad: int = 0
-    duplicates: int = 0
-    acknowledged: int = 0
-    stale_acknowledgements: int = 0
-    connects: int = 0
-
-
 class Connection:
     """A single connection: `open`, then the loop serves it until `on_lost` is called, or until `farewell`."""
 
@@ -95,11 +78,15 @@ class Connection:
         orders: Orders,
         counters: Counters,
         clock: Clock,
+        publishing: Publishing,
     ) -> None:
+        """`publishing`: the messages that go out on this connection, if the reader is the buffered one."""
         self.options, self.version, self.epoch = options, version, epoch
         self.subscriptions = Subscriptions(
             {}, version, lambda: self.on_session(dict(self.subscriptions.granted), False)
         )
+        self.hand_over = HandOver(counters, options.held_bytes_max, is_kept=options.session_expiry_s > 0)
+        self.publishing = publishing
         self.accepted = False
         self.wanted_reader = "auto"
         self.reader = ""
@@ -122,16 +109,12 @@ class Connection:
         self._client: Client
         """Made by `open`."""
         self._is_open = False
-        self.publishing: Publishing | None = None
-        """The messages that go out on this connection; None: nothing but paho's own packets."""
         self._reader: Reader | None = None
         self._sender: BufferedReader | None = None
         """The reader, where it sends too."""
         self.on_session: Callable[[dict[str, int], bool], None] = lambda granted, is_new: None
         """Called with the subscriptions that the broker keeps, and True if its session is new, before
         any message of it."""
-        self.on_batch: OnBatch = lambda batch: None
-        self.on_bad: OnBad = lambda bad: None
         self.on_lost: Callable[[Exception], None] = lambda error: None
         """Called when the connection has failed; it has no further turn then."""
 
@@ -156,9 +139,8 @@ class Connection:
         """Read by the buffered reader, which also sends, or else by paho's own loop."""
         from edge.intake.sources.mqtt_readers import BufferedReader, StockReader, fits
 
-        size, wanted, publishing = self.options.packet_bytes_max, self.wanted_reader, self.publishing
-        if publishing is not None or wanted == "buffered" or (wanted == "auto" and fits(self._client)):
-            confirmed = never if publishing is None else publishing.confirmed
+        size, wanted, confirmed = self.options.packet_bytes_max, self.wanted_reader, self.publishing.confirmed
+        if wanted == "buffered" or (wanted == "auto" and fits(self._client)):
             self._sender = BufferedReader(self._client, self.epoch, size, self.version == "5", confirmed)
         self.reader = "buffered" if self._sender else "stock"
         self._reader = self._sender or StockReader(self._client, self.epoch, size)
@@ -178,9 +160,11 @@ class Connection:
                 socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s
             )
 
-    def cut_off_id(self) -> int | None:
-        """The packet id of a message whose first transmission broke off with the connection."""
-        return self._reader.cut_off_id() if self._reader is not None else None
+    def cut_off_ids(self) -> list[int]:
+        """The packet ids of messages whose first transmission broke off with the connection, or had no
+        room."""
+        cut_off = None if self._reader is None else self._reader.cut_off_id()
+        return [*self.hand_over.left_out, *(() if cut_off is None else (cut_off,))]
 
     def abandon(self) -> None:
         """Close the socket without goodbye: the broker publishes the last will. Does nothing after
@@ -220,15 +204,33 @@ class Connection:
             if client.socket() is None:
                 raise ConnectionLost("connection closed")
         except Exception as error:  # noqa: BLE001 - as in `turn`
-            self.on_lost(error)
+            self._give_up(error)
             return self._descriptor, 0, None
-        is_reading = not (self._orders.paused and self.accepted)
+        is_reading = self._is_reading()
         is_writing = client.want_write()
         mask = (select.POLLIN if is_reading else 0) | (select.POLLOUT if is_writing else 0)
-        at_once = (is_reading and self._more) or (
-            self.accepted and not is_writing and self.publishing is not None and self.publishing.can_send
+        at_once = (
+            (is_reading and self._more)
+            or self._is_resumed()
+            or (self.accepted and not is_writing and self.publishing.can_send)
         )
         return self._descriptor, mask, AT_ONCE if at_once else self._due_ms()
+
+    def _is_reading(self) -> bool:
+        """False in a pause, in which nothing is to be confirmed either."""
+        return not (self._orders.paused and self.accepted) or self.publishing.is_busy
+
+    def _is_resumed(self) -> bool:
+        """True if messages are held that may be handed on."""
+        return self.hand_over.is_holding and not self._orders.paused
+
+    def _give_up(self, error: Exception) -> None:
+        """Report the loss of the connection, behind the messages that came before it."""
+        try:
+            self.hand_over.hand_on_held()
+        except Exception as worse:  # noqa: BLE001 - as in `turn`
+            error = worse
+        self.on_lost(error)
 
     def prompt(self) -> bool:
         """Take what is there of the subscriptions: brokers hold back small packets until the kernel has
@@ -246,9 +248,9 @@ class Connection:
         was_open = self.accepted and not self._more
         was_prompted, self._is_prompted = self._is_prompted, False
         try:
-            if self._orders.paused and self.accepted:
+            if not self._is_reading():
                 self._behind = True
-            elif is_ready or self._more:
+            elif is_ready or self._more or self._is_resumed() or self._is_overdue():
                 self._read()
             if not is_ready:
                 self._keep_alive()
@@ -256,22 +258,27 @@ class Connection:
                 self._client.loop_write()
                 return True
         except Exception as error:  # noqa: BLE001 - the consumer's as well: the messages must come again
-            self.on_lost(error)
+            self._give_up(error)
             return True
         if is_ready and not was_prompted:
             acknowledge_at_once(self._socket)
-        return not was_open or self._more or (self.publishing is not None and self.publishing.can_send)
+        return not was_open or self._more or self.publishing.can_send or self._orders.paused
 
     def _due_ms(self) -> int:
         """When the broker's answers are overdue, or the keepalive is to be checked."""
         due_ms = self._looked_ms + self.options.keepalive_s * 250
         if not self.accepted:
             return min(due_ms, self._answer_by_ms + 1)
-        overdue_ms = None if self.publishing is None else self.publishing.overdue_ms()
+        overdue_ms = self.publishing.overdue_ms()
         return due_ms if overdue_ms is None else min(due_ms, overdue_ms)
 
+    def _is_overdue(self) -> bool:
+        """True if a confirmation has not been read in time."""
+        overdue_ms = self.publishing.overdue_ms() if self.accepted else None
+        return overdue_ms is not None and overdue_ms <= self._clock.monotonic_ms()
+
     def _read(self) -> None:
-        """Read and hand on, also what came before the connection broke."""
+        """Read, and hand on or hold, also what came before the connection broke."""
         batch: list[Message] = []
         bad: list[BadMessage] = []
         reader = self._reader
@@ -284,15 +291,10 @@ class Connection:
                     self._behind = False
                     break
         finally:
-            counters = self._counters
-            counters.duplicates += reader.duplicates - before
-            if bad:
-                counters.bad += len(bad)
-                self.on_bad(bad)
-            if batch:
-                counters.messages += len(batch)
-                counters.payload_bytes += payload_bytes(batch)
-                self.on_batch(batch)
+            self._counters.duplicates += reader.duplicates - before
+            is_short = self.hand_over.take(batch, bad, is_paused=self._orders.paused)
+        if is_short:
+            raise ConnectionLost("messages had no room while intake was paused; the broker sends them again")
 
     def _send(self, client: Client) -> None:
         """Send acknowledgements, subscriptions, the status, and what waits to be published unless the broker
@@ -304,7 +306,7 @@ class Connection:
             self.subscriptions.follow(client, orders.wanted)
         if orders.presence.is_behind():
             orders.presence.follow(client)
-        if publishing is not None and publishing.can_send and not client.want_write():
+        if publishing.can_send and not client.want_write():
             packets = publishing.packets(self._clock.monotonic_ms())
             if packets and self._sender is not None:
                 self._sender.send(packets)
@@ -329,10 +331,9 @@ class Connection:
         """Give a broker up that does not answer or confirm in time, and do paho's housekeeping; not where it
         would hang up because we have not read what the broker answered."""
         now_ms = self._clock.monotonic_ms()
-        overdue_ms = None if self.publishing is None else self.publishing.overdue_ms()
         if not self.accepted and now_ms > self._answer_by_ms:
             raise ConnectionLost("the broker did not answer CONNECT in time")
-        if self.accepted and overdue_ms is not None and overdue_ms <= now_ms:
+        if self._is_overdue() and not self._more:  # else the confirmation may be in what is still to be read
             raise ConnectionLost("the broker did not confirm in time")
         if now_ms - self._looked_ms < self.options.keepalive_s * 250:
             return
@@ -354,10 +355,9 @@ class Connection:
         self.subscriptions.begin(flags.session_present)
         self.on_session(dict(self.subscriptions.granted), not flags.session_present)
         self._counters.connects += 1
-        if self.publishing is not None:
-            told = {} if properties is None else properties.json()
-            window, size = told.get("ReceiveMaximum", 65_535), told.get("MaximumPacketSize", PACKET_BYTES_MAX)
-            self.publishing.begin(window, size, has_properties=self.version == "5")
+        told = {} if properties is None else properties.json()
+        window, size = told.get("ReceiveMaximum", 65_535), told.get("MaximumPacketSize", PACKET_BYTES_MAX)
+        self.publishing.begin(window, size, has_properties=self.version == "5")
         self._orders.presence.begin()
         log.info(
             "mqtt.connected",
@@ -391,8 +391,3 @@ def taken_over(client_id: str) -> str:
         f"another client connects as '{client_id}': "
         "give each gateway a gateway.id or mqtt.clientId of its own"
     )
-
-
-def never(packet_id: int, code: int) -> bool:
-    """True if a confirmation is for one of our packets: never, where paho sends all of them."""
-    return False

@@ -4,7 +4,8 @@
                    ^                                                            |
                    +------------------- the connection ended -------------------+
 
-Order is kept: what was open when a connection ended goes first on the next one, marked as sent before.
+Order is kept: what was open when a connection ended goes first on the next one, marked as sent before and
+under the packet id that it had, as MQTT demands where the broker has kept the session.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ class Outgoing:
     """A message on its way. `done` is called with the reason of a refusal, or with None once the
     broker has the message."""
 
-    __slots__ = ("done", "flags", "payload", "sent_ms", "topic")
+    __slots__ = ("done", "flags", "packet_id", "payload", "sent_ms", "topic")
 
     def __init__(self, topic: bytes, payload: bytes, flags: int, done: Callable[[str | None], None]) -> None:
         self.topic, self.payload, self.flags, self.done = topic, payload, flags, done
-        self.sent_ms = 0
+        self.sent_ms = self.packet_id = 0
 
 
 class Publishing:
@@ -61,6 +62,8 @@ class Publishing:
         self._topics: dict[str, bytes] = {}
         self.on_waiting: Callable[[], None] = lambda: None
         """Called where a message waits and none did before."""
+        self.has_sent = False
+        """True if messages went out on the last connection."""
 
     def publish(
         self, topic: str, payload: bytes, qos: int, retained: bool, done: Callable[[str | None], None]
@@ -77,6 +80,7 @@ class Publishing:
         self._window = min(window, WINDOW_MAX)
         self._bytes_max = min(bytes_max, PACKET_BYTES_MAX)
         self._has_properties = has_properties
+        self.has_sent = False
         for message in reversed(self._open.values()):
             message.flags |= DUPLICATE
             self._waiting.appendleft(message)
@@ -86,6 +90,11 @@ class Publishing:
     def can_send(self) -> bool:
         """True if `packets` would return some."""
         return bool(self._waiting) and (len(self._open) < self._window or not self._waiting[0].flags & 0x02)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if messages wait, or are unconfirmed."""
+        return bool(self._open or self._waiting)
 
     def overdue_ms(self) -> int | None:
         """When the oldest unconfirmed message is overdue, on the clock of `packets`; None if there is
@@ -104,14 +113,14 @@ class Publishing:
             message = waiting.popleft()
             message.sent_ms = now_ms
             self._add(found, message)
+        self.has_sent = self.has_sent or bool(found)
         return b"".join(found)
 
     def _add(self, found: list[bytes], message: Outgoing) -> None:
         variable = message.topic
-        packet_id = 0
         if message.flags & 0x02:
-            packet_id = self._free_id()
-            variable += packet_id.to_bytes(2, "big")
+            message.packet_id = message.packet_id or self._free_id()
+            variable += message.packet_id.to_bytes(2, "big")
         if self._has_properties:
             variable += b"\0"
         length = len(variable) + len(message.payload)
@@ -121,8 +130,8 @@ class Publishing:
             )
             return
         found += (bytes((0x30 | message.flags,)), encoded_length(length), variable, message.payload)
-        if packet_id:
-            self._open[packet_id] = message
+        if message.packet_id:
+            self._open[message.packet_id] = message
         else:
             message.done(None)
 
@@ -139,6 +148,7 @@ class Publishing:
         if message is None:
             return False
         if code == QUOTA_EXCEEDED:
+            message.packet_id = 0
             self._waiting.appendleft(message)
         else:
             message.done(None if code < FAILURE_FROM else f"broker refused the message: {reason_of(code)}")

@@ -56,6 +56,20 @@ def test_what_was_open_goes_first_on_the_next_connection_and_is_marked() -> None
     again = publishing.packets(0)
     assert [again[at] for at in (0, 10, 20)] == [0x3A, 0x3A, 0x32], "DUP, DUP, new"
     assert [again[at] for at in (9, 19, 29)] == [*b"abc"]
+    assert [again[at + 8] for at in (0, 10, 20)] == [0, 1, 2], "each under the packet id that it had"
+
+
+def test_it_tells_whether_something_waits_and_whether_something_went_out() -> None:
+    publishing, publish = sent([])
+    assert not publishing.is_busy
+    publish("a", 1)
+    assert publishing.is_busy and not publishing.has_sent
+    publishing.packets(0)
+    assert publishing.is_busy and publishing.has_sent
+    publishing.confirmed(0x8000, 0)
+    assert not publishing.is_busy
+    publishing.begin(10, 1_000, has_properties=False)
+    assert not publishing.has_sent, "on the new connection"
 
 
 def test_refusals_are_told_and_a_full_broker_is_tried_again() -> None:
