@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import json
+import logging
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
@@ -32,6 +33,8 @@ from rules.base import Model
 from rules.durations import DurationMs
 from rules.problems import in_words
 from sql.catalog.streams import Stream
+
+log = logging.getLogger("penstock.sources")
 
 BATCH_ROWS = 1_000
 """Rows handed on at once, where none has to wait for the one before."""
@@ -58,7 +61,10 @@ class FileSourceSettings(Model):
     )
     interval: DurationMs = Field(0, ge=0, description="time after which the file is read again; 0: once")
     loop: bool = Field(False, description="begin again at the end")
-    follow: bool = Field(False, description="stay at the end and read what is appended (lines and csv)")
+    follow: bool = Field(
+        False,
+        description="stay at the end and read what is appended (lines and csv); a shorter file is read anew",
+    )
     send_interval: DurationMs = Field(0, ge=0, description="time between two rows")
     has_header: bool = Field(False, description="of csv: the first line names the columns")
     columns: list[str] | None = Field(None, min_length=1, description="of csv: the names of the columns")
@@ -213,7 +219,7 @@ class FileSource(WorkerSource):
         """Deliver the rows after those delivered already; FALSE when the source shall end."""
         self._position.sync()
         batch: list[tuple[int, Message]] = []
-        begin = self._rows
+        begin, number = self._rows, -1
         for number, payload in enumerate(self._payloads()):
             if number < begin or not (self._known is None or self._known.take(payload)):
                 continue
@@ -222,7 +228,19 @@ class FileSource(WorkerSource):
                 if not self._hand_on(batch):
                     return False
                 batch = []
+        if number + 1 < begin:
+            return self._read_anew(number + 1)
         return self._hand_on(batch) if batch else True
+
+    def _read_anew(self, rows: int) -> bool:
+        """Read a file from its beginning, because it has fewer rows than were read: it was cut off, or it is
+        another one, such as a rotated log."""
+        note = f"it had {self._rows} rows and has {rows}: it is read from its beginning"
+        log.warning(
+            "source.file_replaced", extra={"source": self.name, "file": self._file.name, "note": note}
+        )
+        self._begin_again()
+        return self._read()
 
     def _message(self, payload: bytes) -> Message:
         self._last_token += 1

@@ -124,15 +124,13 @@ def test_a_file_goes_on_behind_the_rows_that_are_safe(world: World) -> None:
     assert len(rows(world, 2)) == 2
     turn_until(world, lambda: world.gateway.sources["s"].stats["safe"] == 2)
     world.gateway.sources.stop(PATIENCE_MS)
-    with path.open("a", encoding="utf-8") as file:
-        file.write('{"a": 3}\n')
+    path.write_text(path.read_text("utf-8") + '{"a": 3}\n', "utf-8")
     crash(world)
     turn_until(world, lambda: {"a": 3} in written(world))
     assert world.gateway.sources["s"].stats["messages"] == 1
 
 
 def test_a_position_that_cannot_be_stored_ends_nothing_and_is_stored_later(world: World) -> None:
-    """As where the disk is full. Instead of the folder there is a file."""
     (world.folder / "input" / "rows.jsonl").write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
     positions = world.folder / "positions"
     positions.write_text("")
@@ -160,6 +158,8 @@ def test_a_file_is_followed_and_a_line_that_is_not_whole_waits(world: World) -> 
     with path.open("a", encoding="utf-8") as file:
         file.write('2}\n{"a": 3}\n')
     assert [row["a"] for row in rows(world, 3)] == [1, 2, 3]
+    path.write_text('{"a": 4}\n', "utf-8")  # as a log is rotated
+    assert rows(world, 4)[3] == {"a": 4}
 
 
 def test_a_text_that_is_no_number_stays_a_text(world: World) -> None:
