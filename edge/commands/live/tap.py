@@ -11,13 +11,14 @@ import sys
 from urllib.parse import quote, urlencode
 
 from edge.commands.shared import gateway_arguments
+from edge.commands.shared.argument_types import count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     gateway_arguments.add_gateway(parser)
     parser.add_argument("name", metavar="STREAM|RULE", help="what to listen to")
     parser.add_argument("--where", metavar="CONDITION", help="only events, or rows, that fulfil it")
-    parser.add_argument("--count", type=int, metavar="N", help="end after so many lines")
+    parser.add_argument("--count", type=count, metavar="N", help="end after so many lines")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     status, text = client.get("/ui")
     if status != 200:
         raise UsageError(f"{client.address} answered {status}: {text.strip()}; http.ui may be switched off")
+    client.page("/ui/log")  # without the token the page could not ask for anything either
     url = f"http://{client.address}/ui#token={client.token or ''}"
     if arguments.only_print or not webbrowser.open(url):
         print(url)

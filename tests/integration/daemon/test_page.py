@@ -244,6 +244,13 @@ def test_a_warning_does_not_look_like_an_error(broker: Mosquitto, tmp_path: Path
         assert browser.run("return document.querySelectorAll('#problems .bad').length") == 0
 
 
+def test_the_address_of_the_page_needs_the_token(
+    gateway: Process, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ui", "--print", "--address", gateway.address, "--data", str(tmp_path)]) == 2
+    assert "give --config or --data" in capsys.readouterr().err
+
+
 def test_without_the_page(broker: Mosquitto, tmp_path: Path) -> None:
     with daemon(tmp_path, broker.url, {"s.yaml": STREAM}, PENSTOCK__HTTP__UI="false") as running:
         assert running.get("/ui")[0] == 404

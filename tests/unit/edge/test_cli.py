@@ -61,6 +61,14 @@ def test_a_broken_library_is_named(rules: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (3, "penstock check: libyaml is broken\n")
 
 
+@pytest.mark.parametrize("number", ["0", "-1"])
+def test_a_number_of_lines_is_at_least_one(capsys: pytest.CaptureFixture[str], number: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["tap", "m", f"--count={number}"])
+    assert end.value.code == 2
+    assert "is not a whole number of at least 1" in capsys.readouterr().err
+
+
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
     for name in COMMANDS:
         with pytest.raises(SystemExit) as exit_:
