@@ -11,7 +11,7 @@ from sql.binder.catalog_names import unknown_column
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope
 from sql.catalog.streams import Catalog, Stream
-from sql.errors import Problems, did_you_mean
+from sql.errors import NOWHERE, Problems, Span, did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
 from sql.plan.clauses import IntoTable, ItemPlan
 from sql.plan.declared import AggregateColumn, WindowDeclaration
@@ -186,10 +186,10 @@ def check_declared(problems: Problems, stream: Stream, items: Sequence[ItemPlan]
         known, given = stream.columns.get(item.name), item.value.type
         if known is None:
             hint = "declare the column, or leave it out here"
-            unknown_column(problems, item.name, stream.name, stream.columns, at.span, hint)
+            unknown_column(problems, item.name, stream.name, stream.columns, _place(item, at), hint)
         elif not (known.accepts(given) or given.accepts(known)):
             message = f"column '{item.name}' of '{stream.name}' is {known.value}, not {given.value}"
-            problems.error("B549", message, at.span)
+            problems.error("B549", message, _place(item, at))
 
 
 def _check_shape(
@@ -213,26 +213,26 @@ def check_columns(stream: Stream, items: Sequence[ItemPlan], scope: Scope, at: a
     relation = scope.site.catalog.relations[stream.name].declaration
     aggregates = getattr(relation, "aggregates", {})
     takes_part = isinstance(relation, WindowDeclaration) and [item.name for item in items] == [None]
-    for name, kind, exact in _given(items, scope):
+    for name, kind, exact, span in _given(items, scope, at):
         if name not in relation.columns:
             if takes_part:
                 continue
-            unknown_column(problems, name, stream.name, relation.columns, at.span)
+            unknown_column(problems, name, stream.name, relation.columns, span)
         elif name in aggregates:
-            problems.error(
-                "B550", f"column '{name}' of '{stream.name}' is written by into table only", at.span
-            )
+            problems.error("B550", f"column '{name}' of '{stream.name}' is written by into table only", span)
         elif not relation.columns[name].accepts(kind):
-            problems.error(
-                "B549",
-                f"column '{name}' of '{stream.name}' is {relation.columns[name].value}, not {kind.value}",
-                at.span,
-            )
+            known = relation.columns[name].value
+            problems.error("B549", f"column '{name}' of '{stream.name}' is {known}, not {kind.value}", span)
         else:
-            _check_width(problems, stream, name, exact, at)
+            _check_width(problems, stream, name, exact, span)
 
 
-def _check_width(problems: Problems, stream: Stream, name: str, given: str, at: ast.Node) -> None:
+def _place(item: ItemPlan, at: ast.Node) -> Span:
+    """The place of a selected value; that of the statement for one that is not written."""
+    return at.span if item.value.span == NOWHERE else item.value.span
+
+
+def _check_width(problems: Problems, stream: Stream, name: str, given: str, span: Span) -> None:
     """EPL's int and long are two types, of which neither holds the other."""
     declared = next((column.type.name for column in stream.declared if column.name == name), "")
     kinds = {"int": "int", "integer": "int", "long": "long"}
@@ -240,13 +240,13 @@ def _check_width(problems: Problems, stream: Stream, name: str, given: str, at: 
         problems.error(
             "B549",
             f"column '{name}' of '{stream.name}' is {declared}, not {given}",
-            at.span,
+            span,
             f"declare it {given}",
         )
 
 
-def _given(items: Sequence[ItemPlan], scope: Scope) -> Iterator[tuple[str, Type, str]]:
-    """Name, type and declared type name of every column that the items give."""
+def _given(items: Sequence[ItemPlan], scope: Scope, at: ast.Node) -> Iterator[tuple[str, Type, str, Span]]:
+    """Name, type, declared type name and place of every column that the items give."""
     for item in items:
         value = item.value
         if item.name is not None:
@@ -254,8 +254,8 @@ def _given(items: Sequence[ItemPlan], scope: Scope) -> Iterator[tuple[str, Type,
             if isinstance(value, Read) and value.column is not None:
                 declared = scope.sources[value.source].declared.get(value.column)
                 exact = "" if declared is None else declared.name
-            yield item.name, value.type, exact
+            yield item.name, value.type, exact, _place(item, at)
         elif isinstance(value, Read):
             for name, kind in (scope.sources[value.source].columns or {}).items():
                 if name not in item.excluded and not name.startswith("$"):
-                    yield name, kind, ""
+                    yield name, kind, "", _place(item, at)
