@@ -30,6 +30,7 @@ class ListMethod(Record):
     number     a whole number
     event      `*` or a column of the elements, which are events, and perhaps a number of events before
     condition  the lambda is a condition
+    ordered    what takes nothing is that of a `sorted` column
     """
 
     plain: Function | None = None
@@ -37,6 +38,7 @@ class ListMethod(Record):
     number: Function | None = None
     event: Function | None = None
     condition: bool = False
+    ordered: bool = False
     returns: Type = Type.ANY
 
 
@@ -179,8 +181,8 @@ LIST_METHODS: dict[str, ListMethod] = {
     "average": ListMethod(_plain("average_of", _average, Type.FLOAT), _over(_average), returns=Type.FLOAT),
     "min": ListMethod(_plain("least_of", _least), _over(_least)),
     "max": ListMethod(_plain("greatest_of", _greatest), _over(_greatest)),
-    "minby": ListMethod(FIRST, _by(min)),
-    "maxby": ListMethod(LAST, _by(max)),
+    "minby": ListMethod(FIRST, _by(min), ordered=True),
+    "maxby": ListMethod(LAST, _by(max), ordered=True),
     "listreference": ListMethod(LIST),
 }
 """By name in small letters. `minby()`, `maxby()` and `listreference()` are those of a `sorted` column."""

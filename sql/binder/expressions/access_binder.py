@@ -13,6 +13,7 @@ from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
 from sql.functions.definition import Function
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, TableRead
+from sql.plan.declared import TableDeclaration
 from sql.types import Type
 
 ELEMENTS_END = 2**31 - 1
@@ -87,6 +88,10 @@ def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: B
     if method.event is not None and 0 < len(node.args) <= len(method.event.parameters):
         return _of_events(binder, node, method.event, base, place)
     argument = node.args[0] if len(node.args) == 1 else None
+    if not node.args and method.ordered and not _is_sorted(binder, node.base, base):
+        hint = "the least and the greatest of a sorted column need none"
+        binder.problems.error("B304", f"{node.name}() takes a lambda, as in x => x.v", node.span, hint)
+        return UNKNOWN
     if not node.args and method.plain is not None:
         return Apply(method.plain, (base,), type=method.plain.result_type([base.type]), span=node.span)
     if isinstance(argument, ast.Lambda) and len(argument.parameters) == 1 and method.each is not None:
@@ -102,6 +107,21 @@ def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: B
         return Apply(method.number, (base, number), type=Type.ARRAY, span=node.span)
     binder.problems.error("B304", f"{node.name}() takes {_taken(method)}", node.span)
     return UNKNOWN
+
+
+def _is_sorted(binder: Binding, node: ast.Expr, base: Bound) -> bool:
+    """True for `sorted(…)` and for a column of a table that is declared so."""
+    if isinstance(base, TableRead):
+        table, column = base.table, base.column
+    elif isinstance(base, Read):
+        table, column = binder.scope.sources[base.source].stream, base.column
+    else:
+        return isinstance(node, ast.Call) and node.name == "sorted"
+    relation = binder.site.catalog.relations.get(table)
+    declaration = None if relation is None else relation.declaration
+    if not isinstance(declaration, TableDeclaration) or column not in declaration.aggregates:
+        return False
+    return declaration.aggregates[column].definition.name == "sorted"
 
 
 def _of_events(binder: Binding, node: ast.Method, function: Function, base: Bound, place: Place) -> Bound:
