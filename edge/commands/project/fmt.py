@@ -50,7 +50,7 @@ def _laid_out(file: Path, *, write: bool) -> Literal["same", "changed", "bad"]:
     after = formatted(before, str(file))
     if after == before:
         return "same"
-    print(f"{file} written" if write else f"{file} would change")
     if write:
         replace_file(file.resolve(), after)
+    print(f"{file} written" if write else f"{file} would change")
     return "changed"

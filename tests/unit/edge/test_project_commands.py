@@ -143,6 +143,13 @@ def test_fmt(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"{rules} would change\n{rules} written\n"
 
 
+def test_fmt_says_written_of_written_files_only(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules.write_text(WRONG.replace("dev, tmp", "dev ,tmp"))
+    rules.with_name(f".{rules.name}.new").mkdir()
+    assert main(["fmt", str(rules)]) == 2
+    assert capsys.readouterr().out == ""
+
+
 def test_fmt_keeps_links_and_permissions(rules: Path) -> None:
     rules.write_text(WRONG.replace("dev, tmp", "dev ,tmp"))
     rules.chmod(0o640)
