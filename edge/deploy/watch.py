@@ -40,14 +40,14 @@ NOTICES_BYTES = 65_536
 CLOSED_AFTER_WRITING, MOVED, CREATED, DELETED = 0x08, 0xC0, 0x100, 0x200
 """The events requested from inotify; the numbers are those of <sys/inotify.h>."""
 
-Stamp = tuple[int, int, int]
+Stamp = tuple[int, int, int, int]
 
 
 def stamp(path: Path) -> Stamp:
-    """Modification time, size and inode: different when the file was written or replaced; of a link that
-    leads nowhere, its own. Raises OSError."""
+    """Times of the last write and of the last change of rights, size and inode: different when the file was
+    written or replaced, or may be read now; of a link that leads nowhere, its own. Raises OSError."""
     stat = path.stat() if path.exists() else path.lstat()
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+    return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
 
 
 def fingerprint(directory: Path) -> dict[str, Stamp]:

@@ -31,6 +31,7 @@ def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool) -> None:
         changes: list[Callable[[], object]] = [
             lambda: path.write_text("a"),
             lambda: path.write_text("bc"),
+            lambda: path.chmod(0o640),  # it may be readable now
             path.unlink,
         ]
         for number, change in enumerate(changes):
