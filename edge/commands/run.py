@@ -50,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = config.load(arguments.config, flags=flags(arguments))
     if not arguments.rules.is_dir():
         raise UsageError(f"'{arguments.rules}' is not a directory; expected the directory of the rule files")
+    next(arguments.rules.iterdir(), None)  # raises for a directory that cannot be read
     logs.configure(settings.log_level)
     os.umask(0o077)  # files of the gateway are private to its user
     from edge.deploy.checks.usable import check_usable, unwritable

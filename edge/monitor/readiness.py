@@ -25,7 +25,9 @@ def not_ready(daemon: Observed) -> list[str]:
     if MAIN in daemon.brokers.filters and MAIN not in daemon.brokers.sources:
         reasons.append("mqtt: rules read MQTT streams, but no mqtt.server is configured")
     if daemon.rule_files.is_missing:
-        reasons.append(f"{daemon.rule_files.directory}: the rule directory is gone; its rules go on")
+        reasons.append(
+            f"{daemon.rule_files.directory}: the rule directory is gone or cannot be read; its rules go on"
+        )
     bad = sorted({problem.path for problem in daemon.manager.problems if problem.is_error})
     reasons += [f"{path}: has problems, see /status" for path in bad]
     reasons += [f"rule {rule_id}: {why}" for rule_id, why in daemon.manager.rules.failed.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 MANAGED = "managed"
@@ -17,6 +18,18 @@ def entries(directory: Path) -> list[Path]:
         return sorted(directory.iterdir())
     except OSError:
         return []
+
+
+def is_listable(directory: Path) -> bool:
+    """False if the directory is gone, or it or its folder `managed` cannot be read."""
+    managed = directory / MANAGED
+    try:
+        os.scandir(directory).close()
+        if managed.is_dir():
+            os.scandir(managed).close()
+    except OSError:
+        return False
+    return True
 
 
 def rule_files(directory: Path) -> list[Path]:

@@ -35,6 +35,7 @@ from edge.plugins.sink_kinds import register_sinks
 from rules.functions.guard import WATCH
 from rules.problems import in_words
 from rules.secrets import Secrets
+from rules.source.directory import is_listable
 
 if TYPE_CHECKING:
     from edge.deploy.reading.rule_files import RuleFiles
@@ -87,11 +88,12 @@ class RuleReader:
 
     @property
     def is_missing(self) -> bool:
-        """True if the directory is gone; its rules go on."""
-        return not self.directory.is_dir()
+        """True if the directory is gone or cannot be read; its rules go on."""
+        return not is_listable(self.directory)
 
     def read(self) -> Wanted:
-        """Read all files; a directory that is gone changes nothing. Raises `NotRead`."""
+        """Read all files; a directory that is gone or cannot be read changes nothing. Raises
+        `NotRead`."""
         if self._wanted is None or not self.is_missing:
             self._wanted = self._ask((dict(self._texts), None))
             self._texts = self._wanted.texts

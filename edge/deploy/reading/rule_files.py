@@ -19,14 +19,14 @@ from edge.deploy.checks.stream_problems import stream_problems
 from edge.deploy.circles import circle_problems
 from edge.deploy.reading.beside import load_beside
 from edge.deploy.reading.wanted import Wanted
-from edge.deploy.watch import stamp
+from edge.deploy.watch import Stamp, stamp
 from edge.intake.sources.registry import Configured
 from rules.compile import compile_rules
 from rules.compiled import Compiled
 from rules.loader import LoadedFile, load_file, load_text, unite
 from rules.problems import FileProblem, in_order
 from rules.secrets import Secrets
-from rules.source.directory import file_name, rule_files
+from rules.source.directory import file_name, is_listable, rule_files
 from rules.source.yaml_source import kind_of
 
 
@@ -51,7 +51,7 @@ class RuleFiles:
         self._outgoing_allow = outgoing_allow
         self._zone = zone
         self._secrets = secrets
-        self._seen: dict[str, tuple[tuple[int, int, int], LoadedFile]] = {}
+        self._seen: dict[str, tuple[Stamp, LoadedFile]] = {}
         self._good: dict[str, LoadedFile] = {}
         self._copies: dict[str, str] = {}
         self._wanted: Wanted | None = None
@@ -64,11 +64,11 @@ class RuleFiles:
 
     @property
     def is_missing(self) -> bool:
-        """True if the directory is gone; its rules go on."""
-        return not self.directory.is_dir()
+        """True if the directory is gone or cannot be read; its rules go on."""
+        return not is_listable(self.directory)
 
     def read(self) -> Wanted:
-        """Read all files. Never raises for their content; a directory that is gone changes nothing."""
+        """Read all files. Never raises for their content; one that is gone or unreadable changes nothing."""
         if self._wanted is None or not self.is_missing:
             self._wanted = self._read_files()
         return self._wanted
@@ -112,7 +112,7 @@ class RuleFiles:
 
     def _current(self) -> dict[str, LoadedFile]:
         """Every file of the directory, read again only where it changed."""
-        found: dict[str, tuple[tuple[int, int, int], LoadedFile]] = {}
+        found: dict[str, tuple[Stamp, LoadedFile]] = {}
         for path in rule_files(self.directory):
             try:
                 version = stamp(path)

@@ -117,6 +117,21 @@ def test_directory_that_is_gone_changes_nothing(rules: Path, reader: RuleReader)
     assert reader.read() is found
 
 
+def test_directory_that_cannot_be_read_changes_nothing(rules: Path, reader: RuleReader) -> None:
+    (rules / "a.yaml").write_text(PLAIN)
+    found = reader.read()
+    rules.chmod(0)
+    user = os.geteuid()
+    os.seteuid(user or 65534)  # root may read everything
+    try:
+        assert reader.is_missing
+        assert reader.read() is found
+    finally:
+        os.seteuid(user)
+        rules.chmod(0o700)
+    assert not reader.is_missing
+
+
 FEW_NEED = (
     "sql.engine.statement.statement_instances",
     "sql.compiler.program",
