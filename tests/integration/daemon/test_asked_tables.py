@@ -189,7 +189,7 @@ def test_a_restart_repeats_the_answers_and_asks_for_the_rest(
     broker: Mosquitto, server: Server, tmp_path: Path
 ) -> None:
     register(tmp_path / "data", ("a", "north"), ("b", "south"))
-    slow = RULES.replace("URL", server.url).replace("plant/asked", "plant/crash").replace("400", "20000")
+    slow = RULES.replace("plant/asked", "plant/crash").replace("400", "20000").replace("URL", server.url)
     with daemon(tmp_path, broker.url, {"asked.yaml": slow}, "--config", configuration(tmp_path)) as gateway:
         gateway.wait_ready()
         with publisher(broker.port) as plant:
