@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -27,6 +28,9 @@ OVERRUNS_MAX = 3
 
 LOOKS = 4
 """The number of checks per time limit; a call computes at most half the limit longer."""
+
+STEPS = 100
+"""The steps of a loop within which the interpreter raises what another thread has set."""
 
 WAITING = 5
 """The time that a call may last, as a multiple of the limit of its processor time."""
@@ -86,9 +90,10 @@ class Watch:
     def _end(self, me: int) -> None:
         with self._lock:
             self._running.pop(me, None)
-            if me in self._ended:
-                self._ended.discard(me)
-                _raise_in(me, None)
+            is_ended = me in self._ended
+            self._ended.discard(me)
+        if is_ended:
+            _take_pending()
 
     def _start(self) -> None:
         with self._lock:
@@ -122,11 +127,20 @@ def _processor_ms(thread: int, passed_ms: int) -> int:
     return passed_ms
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an exception in a thread at its next step; None cancels one that has not been raised yet."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
-    )
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise an exception in a thread at its next step."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+def _take_pending() -> None:
+    """Let a `TooLong` that was set as the call came to its end be raised here.
+
+    The interpreter could cancel it, but would look for it at every step from then on: all code of the process
+    would run a fifth slower, and a profiler would make it hang.
+    """
+    with suppress(TooLong):
+        for _ in range(STEPS):
+            pass
 
 
 WATCH = Watch()

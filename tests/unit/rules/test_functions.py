@@ -3,6 +3,8 @@ and what they cannot do."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -182,6 +184,33 @@ def test_a_call_that_does_not_come_back_is_ended_and_the_function_switched_off()
         assert guarded(1) == 1
         assert raised(lambda: guarded(-1)) == "endless() took longer than 80 ms"
     assert "is switched off" in raised(lambda: guarded(1))
+
+
+PROFILED = """
+import sys
+from rules.functions.guard import TooLong, Watch
+
+def endless():
+    while True:
+        pass
+
+try:
+    Watch(call_ms_max=20).run(endless, ())
+except TooLong:
+    calls = []
+    sys.setprofile(lambda *call: calls.append(call))
+    [len("a") for _ in range(9)]
+    sys.setprofile(None)
+    print(len(calls) > 9)
+"""
+
+
+def test_a_call_that_was_ended_leaves_nothing_for_the_interpreter_to_look_for() -> None:
+    # Where an exception is pending, or has been cancelled, a profiled loop never ends.
+    ran = subprocess.run(
+        [sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ran.stdout == "True\n"
 
 
 def test_a_call_that_waits_is_ended_too() -> None:
