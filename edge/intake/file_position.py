@@ -57,6 +57,7 @@ class FilePosition:
             replace_file(self._path, record, 0o600)
             self._is_laid_out = True
         except OSError as error:
+            self._is_laid_out = False  # somebody may have removed the file
             self._not_stored = rows
             self._on_failure(f"the position in the file is not stored: {in_words(error)}")
 

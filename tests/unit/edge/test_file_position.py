@@ -48,6 +48,17 @@ def test_a_number_that_cannot_be_stored_is_told_and_stored_later(
     assert position.read() == 3
 
 
+def test_a_file_that_was_removed_is_made_again(
+    tmp_path: Path, position: FilePosition, failures: list[str]
+) -> None:
+    position.store(3)
+    (tmp_path / "positions" / "s.json").unlink()
+    position.store(4)
+    assert len(failures) == 1
+    position.sync()
+    assert position.read() == 4
+
+
 def test_a_position_in_another_file_is_none(tmp_path: Path, position: FilePosition) -> None:
     position.store(3)
     other = FilePosition(tmp_path / "positions" / "s.json", tmp_path / "other.jsonl", print)
