@@ -67,7 +67,7 @@ _NAMES = {
     "boolean": Type.BOOLEAN, "bool": Type.BOOLEAN,
     "datetime": Type.DATETIME, "timestamp": Type.DATETIME,
     "bytea": Type.BYTES, "bytes": Type.BYTES,
-    "array": Type.ARRAY, "struct": Type.OBJECT, "object": Type.OBJECT, "any": Type.ANY,
+    "array": Type.ARRAY, "struct": Type.OBJECT, "any": Type.ANY, "object": Type.ANY,
 }  # fmt: skip
 
 
