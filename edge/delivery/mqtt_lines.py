@@ -3,8 +3,9 @@ the source, where the gateway reads from this broker with the same settings, or 
 
 The gateway's loop serves all of them. A source reads on for confirmations while intake pauses, see
 `edge.intake.sources.mqtt_connection`. Some brokers end the connection of a client that publishes what they do
-not allow: where connections of a source do not last while results go out, the results move to a connection of
-their own, so that they do not hold up the intake.
+not allow, and some take few unconfirmed messages at a time (mosquitto 20 with MQTT 5, as it comes). Where
+connections of a source do not last while results go out, or do not take enough of them, the results move to a
+connection of their own.
 """
 
 from __future__ import annotations
@@ -67,17 +68,19 @@ class Line:
     def begin(self) -> Publishing:
         """Connect, and stay connected; the messages that go out."""
         if self._source is None:
+            from edge.intake.sources.mqtt import WINDOW_LEAST
+
             source = self.shared()
-            if source is None:
+            if source is None or source.results.publishing.window < WINDOW_LEAST:
                 return self._open(None)
             self._source = source
-            source.on_unstable = self._part
-        return self._source.publishing
+            source.results.on_unsuited = self._part
+        return self._source.results.publishing
 
-    def _part(self, publishing: Publishing) -> None:
+    def _part(self, publishing: Publishing, why: str) -> None:
         """Publish on a connection of its own from now on."""
         assert self._source is not None, "it has begun"
-        note = "the connection did not last while results went out; they have one of their own now"
+        note = f"{why}; results have one of their own now"
         log.warning("mqtt.results_apart", extra={"server": self._source.options.server, "note": note})
         self._leave()
         self._open(publishing)
@@ -85,11 +88,11 @@ class Line:
     def _open(self, publishing: Publishing | None) -> Publishing:
         self._source, self._is_own = self.own(publishing), True
         self._source.start(lambda batch: None)
-        return self._source.publishing
+        return self._source.results.publishing
 
     def _leave(self) -> None:
         if self._source is not None:
-            self._source.on_unstable = None
+            self._source.results.on_unsuited = None
 
     @property
     def problem(self) -> str | None:

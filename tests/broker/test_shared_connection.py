@@ -60,8 +60,8 @@ class Loop:
         """Publish so many messages, and turn until the broker has all of them."""
         done: list[str | None] = []
         for number in range(count):
-            self.source.publishing.publish("out", b"%d" % number, qos, False, done.append)
-        self.until(lambda: len(done) == count and not self.source.publishing.is_busy, "confirmations")
+            self.source.results.publishing.publish("out", b"%d" % number, qos, False, done.append)
+        self.until(lambda: len(done) == count and not self.source.results.publishing.is_busy, "confirmations")
         assert done == [None] * count
 
     def reads(self, count: int) -> None:
@@ -175,7 +175,7 @@ def test_a_connection_that_breaks_in_a_pause_hands_on_what_it_holds(
         assert made.consumer.payloads == []
         cut_connection(made.source)
         done: list[str | None] = []
-        made.source.publishing.publish("out", b"x", 1, False, done.append)
+        made.source.results.publishing.publish("out", b"x", 1, False, done.append)
         made.until(lambda: len(made.consumer.messages) >= 60, "what was held")
         assert made.consumer.payloads == numbered(0, 60)
         made.until(lambda: done == [None], "the confirmation, on the next connection")
@@ -269,12 +269,12 @@ def test_results_that_end_the_connection_move_to_one_of_their_own(qos: int) -> N
             )
             line = lines.take(MqttSettings.model_validate({"topic": "out"}), context(broker.url))
             done: list[str | None] = []
-            alone = made.source.publishing
+            alone = made.source.results.publishing
 
             def publish() -> bool:
                 if not qos or not done:
                     line.begin().publish("out", b"x", qos, False, done.append)
-                return made.source.publishing is not alone
+                return made.source.results.publishing is not alone
 
             made.until(publish, "the move")
             made.until(lambda: made.source.ready and line.problem is None, "both connections")

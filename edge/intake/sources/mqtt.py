@@ -38,8 +38,48 @@ log = logging.getLogger("penstock.mqtt")
 
 ReaderChoice = Literal["auto", "buffered", "stock"]
 
+WINDOW_LEAST = 100
+"""Confirmations come between messages, which are read about once per `latencyMs`: where the broker takes
+fewer unconfirmed messages, results would wait."""
+
 CONFIRM_MS = 5_000
 """The time limit for confirmations of what is published on the connection of a source."""
+
+
+class Results:
+    """What is published on the connections of a source, as long as they suit it.
+
+    on_unsuited   called with the reason where it should have another connection, which takes it over:
+                  `SHORT_LIVES` connections in a row did not last and something was published on each, or the
+                  broker takes fewer than `WINDOW_LEAST` unconfirmed messages
+    """
+
+    def __init__(self, publishing: Publishing | None, on_waiting: Callable[[], None]) -> None:
+        """`on_waiting` is called where a message waits and none did before."""
+        self.on_unsuited: Callable[[Publishing, str], None] | None = None
+        self.publishing = publishing or Publishing(CONFIRM_MS)
+        self.publishing.on_waiting = self._on_waiting = on_waiting
+        self._short_lives = 0
+
+    def suited(self, window: int) -> Publishing:
+        """What is published on a new connection, on which the broker takes so many unconfirmed messages."""
+        if window < WINDOW_LEAST:
+            self._give_away(f"the broker takes {window} unconfirmed messages at a time on it")
+        return self.publishing
+
+    def lost(self, *, is_short: bool) -> None:
+        """A connection was lost; `is_short`: it did not last."""
+        if self.publishing.has_sent:
+            self._short_lives = self._short_lives + 1 if is_short else 0
+        if self._short_lives >= SHORT_LIVES:
+            self._short_lives = 0
+            self._give_away("the connection did not last while results went out")
+
+    def _give_away(self, why: str) -> None:
+        if self.on_unsuited is not None:
+            given, self.publishing = self.publishing, Publishing(CONFIRM_MS)
+            self.publishing.on_waiting = self._on_waiting
+            self.on_unsuited(given, why)
 
 
 class MqttSource:
@@ -66,18 +106,13 @@ class MqttSource:
         self._counters = Counters()
         self._is_alone = poller is None
         self._poller = poller or Poller()
-        self.on_unstable: Callable[[Publishing], None] | None = None
-        """Called when `SHORT_LIVES` connections in a row did not last and something was published on each;
-        it takes over what is published."""
-        self._short_lives = 0
-        self.publishing = publishing or Publishing(CONFIRM_MS)
-        self.publishing.on_waiting = self._changed
+        self.results = Results(publishing, self._changed)
 
         def made(version: Version, epoch: int) -> Connection:
-            connection = Connection(
-                options, version, epoch, self._orders, self._counters, clock, self.publishing
-            )
+            publishing = self.results.publishing
+            connection = Connection(options, version, epoch, self._orders, self._counters, clock, publishing)
             connection.wanted_reader = reader
+            connection.on_window = self.results.suited
             return connection
 
         changed = partial(self._poller.changed, self)
@@ -227,13 +262,9 @@ class MqttSource:
         assert connection is not None, "only a connection has turns"
         self._poller.remove(connection)
         is_short = self.attempts.lost(error)
-        if connection.accepted and self.publishing.has_sent:
-            self._short_lives = self._short_lives + 1 if is_short else 0
         self._poller.changed(self)
-        if self._short_lives >= SHORT_LIVES and self.on_unstable is not None:
-            given, self.publishing, self._short_lives = self.publishing, Publishing(CONFIRM_MS), 0
-            self.publishing.on_waiting = self._changed
-            self.on_unstable(given)
+        if connection.accepted:
+            self.results.lost(is_short=is_short)
 
     def _changed(self) -> None:
         """Let the loop see to a wish."""

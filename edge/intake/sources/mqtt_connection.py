@@ -115,6 +115,8 @@ class Connection:
         self.on_session: Callable[[dict[str, int], bool], None] = lambda granted, is_new: None
         """Called with the subscriptions that the broker keeps, and True if its session is new, before
         any message of it."""
+        self.on_window: Callable[[int], Publishing] = lambda window: publishing
+        """Called with the number of unconfirmed messages that the broker takes; what is published then."""
         self.on_lost: Callable[[Exception], None] = lambda error: None
         """Called when the connection has failed; it has no further turn then."""
 
@@ -357,6 +359,7 @@ class Connection:
         self._counters.connects += 1
         told = {} if properties is None else properties.json()
         window, size = told.get("ReceiveMaximum", 65_535), told.get("MaximumPacketSize", PACKET_BYTES_MAX)
+        self.publishing = self.on_window(window)
         self.publishing.begin(window, size, has_properties=self.version == "5")
         self._orders.presence.begin()
         log.info(

@@ -56,7 +56,8 @@ class Publishing:
         self._waiting: deque[Outgoing] = deque()
         self._open: dict[int, Outgoing] = {}
         self._next_id = FIRST_ID
-        self._window = WINDOW_MAX
+        self.window = WINDOW_MAX
+        """So many messages may be unconfirmed."""
         self._bytes_max = PACKET_BYTES_MAX
         self._has_properties = False
         self._topics: dict[str, bytes] = {}
@@ -77,7 +78,7 @@ class Publishing:
 
     def begin(self, window: int, bytes_max: int, has_properties: bool) -> None:
         """A new connection: the broker takes so many unconfirmed messages, and packets of so many bytes."""
-        self._window = min(window, WINDOW_MAX)
+        self.window = min(window, WINDOW_MAX)
         self._bytes_max = min(bytes_max, PACKET_BYTES_MAX)
         self._has_properties = has_properties
         self.has_sent = False
@@ -89,7 +90,7 @@ class Publishing:
     @property
     def can_send(self) -> bool:
         """True if `packets` would return some."""
-        return bool(self._waiting) and (len(self._open) < self._window or not self._waiting[0].flags & 0x02)
+        return bool(self._waiting) and (len(self._open) < self.window or not self._waiting[0].flags & 0x02)
 
     @property
     def is_busy(self) -> bool:

@@ -39,6 +39,9 @@ rules:
     sql: SELECT n FROM clock
     actions: [{mqtt: {topic: plant/ticks, sendSingle: true}}]
 """.replace("ROWS", json.dumps([{"n": n} for n in range(1_000)]))
+SLOW_TICKS = TICKS.replace("5ms", "100ms")
+"""The first result comes after the streams have been connected."""
+
 BACK = """
 streams: {back: {datasource: plant/ticks}}
 rules:
@@ -102,10 +105,22 @@ def test_an_encrypted_connection_is_shared(tmp_path: Path) -> None:
         files = f"caFile: {made.authority}, certFile: {made.client}, keyFile: {made.client_key}"
         config.write_text(f"mqtt: {{{files}}}\n", "utf-8")
         url = f"mqtts://127.0.0.1:{broker.port}"
-        with daemon(tmp_path, url, {"a.yaml": TICKS, "b.yaml": BACK}, "--config", str(config)) as gateway:
+        rules = {"a.yaml": SLOW_TICKS, "b.yaml": BACK}
+        with daemon(tmp_path, url, rules, "--config", str(config)) as gateway:
             wait_for(lambda: len(gateway.output("back")) >= 20, what="results that come back")
             assert [row["n"] for row in gateway.output("back")[:20]] == [*range(20)]
             assert connected(broker) == 1
+
+
+def test_results_leave_a_connection_on_which_the_broker_takes_few_at_a_time(tmp_path: Path) -> None:
+    """Mosquitto tells 20 with MQTT 5, as it comes."""
+    with mosquitto(tmp_path / "m", lines=("max_inflight_messages 20",)) as broker:
+        rules = {"a.yaml": SLOW_TICKS, "b.yaml": BACK}
+        with daemon(tmp_path, broker.url, rules) as gateway:
+            wait_for(lambda: len(gateway.output("back")) >= 20, what="results that come back")
+            assert sorted(row["n"] for row in gateway.output("back")[:20]) == [*range(20)]
+            assert connected(broker) == 2
+            assert gateway.stop() == 0
 
 
 def test_results_go_on_without_the_streams_of_the_connection(tmp_path: Path, broker: Mosquitto) -> None:
@@ -113,7 +128,7 @@ def test_results_go_on_without_the_streams_of_the_connection(tmp_path: Path, bro
     with mosquitto(tmp_path / "other") as other:
         config = tmp_path / "gateway.yaml"
         config.write_text(f"connections: {{line2: {{server: '{other.url}'}}}}\n", "utf-8")
-        ticks = TICKS.replace("topic:", "connectionSelector: line2, topic:")
+        ticks = SLOW_TICKS.replace("topic:", "connectionSelector: line2, topic:")
         back = BACK.replace("plant/ticks", "plant/ticks, confKey: line2")
         with daemon(
             tmp_path, broker.url, {"a.yaml": ticks, "b.yaml": back}, "--config", str(config)
