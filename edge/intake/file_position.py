@@ -1,4 +1,4 @@
-"""How many rows of a file are safe, kept on the disk over restarts, kills and power cuts.
+"""The number of rows of a file that are safe, kept on the disk over restarts, kills and power cuts.
 
 The number is written in place, into a file that was made durable once, and lies within one sector: a power
 cut leaves the old number or the new one. The loop stores a number without a sync, and a kill does not lose

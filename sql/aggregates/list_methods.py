@@ -88,7 +88,7 @@ def _ordered_down(items: Items, value: Each) -> list[Any]:
 
 
 def _aggregated(make: Callable[[], Accumulator]) -> Callable[[Iterable[Any]], Any]:
-    """What the aggregate gives over the values."""
+    """The function that aggregates values, each time with a new accumulator."""
 
     def result(values: Iterable[Any]) -> Any:
         accumulator = make()

@@ -1,4 +1,4 @@
-"""What a declaration of a stream, a schema or a table must be: known types and options, each column once."""
+"""Checks of the declarations of streams, schemas and tables: known types and options, each column once."""
 
 from __future__ import annotations
 

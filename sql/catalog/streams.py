@@ -296,15 +296,16 @@ class Catalog:
         """The type of a declared column; the name of a schema is the type of its events."""
         return Type.OBJECT if column.name in self.streams else declared_type(column)
 
+    def type_of_variable(self, statement: CreateVariable) -> Type:
+        """The type of a declared variable."""
+        if statement.array:
+            return Type.ARRAY
+        is_event = statement.type_name in self.streams
+        return Type.OBJECT if is_event else type_named(statement.type_name) or Type.ANY
+
     def define_variable(self, statement: CreateVariable, value: object) -> Variable:
         """Declare a variable with its first value."""
-        kind = (
-            Type.OBJECT
-            if statement.type_name in self.streams
-            else type_named(statement.type_name) or Type.ANY
-        )
-        kind = Type.ARRAY if statement.array else kind
-        variable = Variable(statement.name, kind, value, statement.constant)
+        variable = Variable(statement.name, self.type_of_variable(statement), value, statement.constant)
         self.variables[statement.name] = variable
         return variable
 

@@ -65,15 +65,14 @@ def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str)
         return
     bound = _bind([statement.value], catalog, [], text)
     value = constant_value(bound[0], _functions(catalog))
-    variable = catalog.define_variable(statement, value)
-    wrong = _misfit(statement, variable.type, value)
+    wrong = _misfit(statement, catalog.type_of_variable(statement), value)
     if wrong is not None:
-        del catalog.variables[statement.name]
         raise SqlError.of("B301", wrong, statement.value.span, text=text)
+    catalog.define_variable(statement, value)
 
 
 def _misfit(statement: ast.CreateVariable, kind: Type, value: object) -> str | None:
-    """What is wrong with the first value of a variable; None if it is of the variable's type."""
+    """The reason why a variable cannot have its first value; None if it is of the variable's type."""
     if not kind.accepts(type_of(value)):
         return f"variable '{statement.name}' is {kind.value}, not {describe(value)}"
     of = type_named(statement.type_name)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -47,10 +48,11 @@ class ScriptedBroker:
             except OSError:
                 return
             self._open.append(connection)
-            try:
-                self._talk(connection)
-            except OSError:
-                continue
+            self._take(connection)
+
+    def _take(self, connection: socket.socket) -> None:
+        with suppress(OSError):
+            self._talk(connection)
 
     def _talk(self, connection: socket.socket) -> None:
         script = self.scripts[min(self.connections, len(self.scripts) - 1)]

@@ -207,14 +207,8 @@ class ClosingBroker(ScriptedBroker):
         self._times, self._client = times, client
         super().__init__([b""])
 
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._server.accept()
-            except OSError:
-                return
-            self._open.append(connection)
-            threading.Thread(target=self._quietly, args=(connection,), daemon=True).start()
+    def _take(self, connection: socket.socket) -> None:
+        threading.Thread(target=self._quietly, args=(connection,), daemon=True).start()
 
     def _quietly(self, connection: socket.socket) -> None:
         self.connections += 1

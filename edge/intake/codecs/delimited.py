@@ -40,7 +40,7 @@ ONE_CHARACTER = "must be one character, and no quote or line end"
 
 
 def delimiter_of(stream: Stream) -> str:
-    """What stands between two columns of a message or a CSV line. SQL can write a tab as `\\t` only."""
+    """The delimiter of the columns of a message or a CSV line. SQL can write a tab as `\\t` only."""
     return str(stream.options.get("DELIMITER", ",")).replace(r"\t", "\t")
 
 

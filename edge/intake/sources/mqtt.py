@@ -47,9 +47,9 @@ CONFIRM_MS = 5_000
 
 
 class Results:
-    """What is published on the connections of a source, as long as they suit it.
+    """The messages published on the connections of a source, as long as these suit them.
 
-    on_unsuited   called with the reason where it should have another connection, which takes it over:
+    on_unsuited   called with the reason where they should have another connection, which takes them over:
                   `SHORT_LIVES` connections in a row did not last and something was published on each, or the
                   broker takes fewer than `WINDOW_LEAST` unconfirmed messages
     """
@@ -62,7 +62,7 @@ class Results:
         self._short_lives = 0
 
     def suited(self, window: int) -> Publishing:
-        """What is published on a new connection, on which the broker takes so many unconfirmed messages."""
+        """The messages to publish on a new connection, whose broker takes so many unconfirmed ones."""
         if window < WINDOW_LEAST:
             self._give_away(f"the broker takes {window} unconfirmed messages at a time on it")
         return self.publishing

@@ -331,10 +331,10 @@ def test_a_token_is_renewed_once_if_it_is_refused(world: World, server: str, ref
     extra: dict[str, Any] = {"headers": {"Authorization": "{{.token}}"}}
     extra["oAuth"] = {"access": {"url": f"{server}/token"}}
     deploy(world, stream(f"{server}/in", "httppull", interval=3_600_000, **extra))
-    stats = lambda: world.gateway.sources["s"].stats  # noqa: E731
-    turn_until(world, lambda: stats()["errors"] + stats()["messages"] == 1)
+    source = world.gateway.sources["s"]
+    turn_until(world, lambda: source.stats["errors"] + source.stats["messages"] == 1)
     assert Answers.asked == [("/token", ""), ("/in", "t1"), ("/token", ""), ("/in", "t2")]
-    assert stats()["errors"] == refused
+    assert source.stats["errors"] == refused
 
 
 def post(world: World, path: str, body: str, method: str = "POST") -> int:
