@@ -32,7 +32,8 @@ class Action:
 
     is_replayed  its effects are part of the replay, or known by their numbers: it is given everything again
     open         emissions without a receipt by the number of their last row, each with that of its first
-    waiting      those of them that it has refused
+    waiting      those of them that it has refused; changed by the methods only
+    rows_waiting the count of their rows
     last         number of the last row that was meant for it
     """
 
@@ -43,7 +44,24 @@ class Action:
     is_replayed: bool = False
     open: dict[int, tuple[int, Emission]] = field(default_factory=dict)
     waiting: deque[int] = field(default_factory=deque)
+    rows_waiting: int = 0
     last: int = 0
+
+    def wait(self, *numbers: int) -> None:
+        """Let open emissions wait, by the numbers of their last rows, behind those that wait."""
+        self.waiting += numbers
+        for last in numbers:
+            self.rows_waiting += rows_of(self.open[last][1])
+
+    def end_wait(self, emission: Emission) -> None:
+        """Let the first that waits, which is this emission, do so no longer."""
+        self.waiting.popleft()
+        self.rows_waiting -= rows_of(emission)
+
+    def forget_waiting(self) -> None:
+        """Let none wait."""
+        self.waiting.clear()
+        self.rows_waiting = 0
 
     @property
     def delivered(self) -> int:

@@ -48,6 +48,8 @@ class DeliveryJournal:
             self._told[rule, role, position, sink] = number
             for action in self._assigned.of(rule):
                 if (action.role, action.position, action.delivery.name) == (role, position, sink):
+                    while action.waiting and action.waiting[0] <= number:  # of a rule that is held
+                        action.end_wait(action.open[action.waiting[0]][1])
                     for last in [last for last in action.open if last <= number]:
                         del action.open[last]
 
@@ -92,7 +94,7 @@ class DeliveryJournal:
                     continue
                 action.open[number] = (first, emission)
                 if action.is_replayed:
-                    action.waiting.append(number)
+                    action.wait(number)
 
 
 def emission_to_json(emission: Emission) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class Outbox:
                 first, emission = action.open[action.waiting[0]]
                 if not action.delivery.submit(emission, Token(action, first, action.waiting[0])):
                     break
-                action.waiting.popleft()
+                action.end_wait(emission)
         self._behind = [entry for entry in self._behind if entry[1].waiting]
 
     def is_full(self) -> bool:
@@ -133,15 +133,10 @@ class Outbox:
         return bool(self._behind) and self.rows_waiting() >= self.rows_max
 
     def rows_waiting(self) -> int:
-        """Rows that a delivery has refused so far."""
+        """Rows that a delivery has refused so far, without those of rules that are held."""
         if not self._behind:
             return 0
-        return sum(
-            rows_of(action.open[last][1])
-            for rule, action in self._behind
-            if rule not in self._held
-            for last in action.waiting
-        )
+        return sum(action.rows_waiting for rule, action in self._behind if rule not in self._held)
 
     # --- rules about to be removed --------------------------------------------------------------------------
 
@@ -153,8 +148,10 @@ class Outbox:
     def release(self, rule: str) -> None:
         """Hand over the results held back."""
         self._held.discard(rule)
+        self._behind = [entry for entry in self._behind if entry[0] != rule]
         for action in self.assigned.of(rule):
-            waiting, action.waiting = action.waiting, deque()
+            waiting = [*action.waiting]
+            action.forget_waiting()
             for last in waiting:
                 first, emission = action.open[last]
                 self._submit(rule, action, first, last, emission)
@@ -178,7 +175,8 @@ class Outbox:
             self._drop_oldest(action)
 
     def _drop_oldest(self, action: Action) -> None:
-        _, emission = action.open.pop(action.waiting.popleft())
+        _, emission = action.open.pop(action.waiting[0])
+        action.end_wait(emission)
         self.dropped_held += rows_of(emission)
 
     def close_action(self, action: Action, deadline_ms: int) -> int:
@@ -187,17 +185,17 @@ class Outbox:
         action.delivery.close(deadline_ms)
         self.reconcile()
         left = list(action.open.values())
+        action.forget_waiting()
         action.open.clear()
-        action.waiting.clear()
         for _, emission in left:
             self._dead_letter(emission, f"action {action.delivery.name} was removed before delivery")
         return len(left)
 
-    def _wait(self, rule: str, action: Action, *numbers: int) -> None:
-        """Results wait until the action takes them."""
-        if numbers and not action.waiting:
+    def _wait(self, rule: str, action: Action, last: int) -> None:
+        """A result waits until the action takes it."""
+        if not action.waiting:
             self._behind.append((rule, action))
-        action.waiting.extend(numbers)
+        action.wait(last)
 
     def _submit(self, rule: str, action: Action, first: int, last: int, emission: Emission) -> None:
         action.open[last] = (first, emission)
@@ -220,6 +218,7 @@ class Outbox:
         self.is_replaying = False
         for _, action in self.assigned:
             if not action.is_replayed:
-                action.waiting = deque(action.open)
+                action.forget_waiting()
+                action.wait(*action.open)
         self._behind = [entry for entry in self.assigned if entry[1].waiting]
         self.reconcile()
