@@ -88,7 +88,7 @@ class ActingText:
         rows = in_order(self.search, relation)
         if self.ahead is None:
             return partial(self.work, rows, relation, forward)
-        return partial(self.work, rows, self.search.ahead(relation), relation, forward)
+        return partial(self.work, rows, self.search.ahead(relation, self.columns), relation, forward)
 
     def _column_ahead(self) -> str | None:
         """The column of an event that is the key of its row, where no event removes a row that a later one

@@ -23,7 +23,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.shared_code import Answer
-from sql.plan.bound import Bound, Op, Slot, conjuncts, reads_subquery, slot_kinds, sources_read
+from sql.plan.bound import Bound, Op, Slot, columns_read, conjuncts, reads_subquery, slot_kinds, sources_read
 from sql.plan.logical import Plan, SubqueryPlan
 
 LAZY = frozenset(("and", "or", "case", "in"))
@@ -89,7 +89,8 @@ class AnswerText:
         column = self.search.column_of(1)
         if len(self.part.outer) > 1 or self.functions.reader.shape != "dict" or column is None:
             return None
-        find = self.search.ahead(store)
+        reads = columns_read(self.plan.expressions, 0) if self.of_relation else ()
+        find = self.search.ahead(store, reads)
         return lambda events: find(keys_of(events, column))
 
     def _compiled(self, parts: Sequence[Bound], outer: range) -> Callable[..., Any]:

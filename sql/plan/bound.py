@@ -238,6 +238,12 @@ def sources_read(expression: Bound) -> frozenset[int]:
     return frozenset(part.source for part in expression.walk() if isinstance(part, Read))
 
 
+def columns_read(expressions: Iterable[Bound], source: int) -> tuple[str, ...]:
+    """The columns of a source that expressions read one by one, in the order of the first reads."""
+    reads = (part for expression in expressions for part in expression.walk() if isinstance(part, Read))
+    return tuple(dict.fromkeys(part.column for part in reads if part.source == source and part.column))
+
+
 def event_read(bound: Bound, keys: tuple[Bound, ...]) -> Bound | None:
     """The first part of an expression that reads the event itself, outside aggregates and group keys."""
     if bound in keys:

@@ -18,7 +18,7 @@ from sql.algebra.table.search import Search
 from sql.codegen.loop import LoopWriter, batch_loop
 from sql.codegen.names import Names
 from sql.codegen.source import SourceWriter, Suite
-from sql.plan.bound import Bound, reads_subquery
+from sql.plan.bound import Bound, columns_read, reads_subquery
 
 
 class JoinLoops:
@@ -32,11 +32,11 @@ class JoinLoops:
         start: int,
         stores: Sequence[Any],
         *,
-        looks_ahead: bool = False,
+        reads: Sequence[Bound] | None = None,
     ) -> None:
         """`parts` of conditions say where to look; those `tested` hold for every row that is found.
-        `looks_ahead`: the partners of which an event has the key are looked up for a batch of events at
-        once."""
+        `reads`: the expressions of the output's rows, if the partners of which an event has the key are
+        looked up for a batch of events at once; else None."""
         self.start = start
         self.width = len(stores)
         self.kept = frozenset(
@@ -52,9 +52,10 @@ class JoinLoops:
         self.ahead = {
             place: column
             for place, search in self.searches
-            if looks_ahead and (column := search.column_of(start)) is not None
+            if reads is not None and (column := search.column_of(start)) is not None
         }
         """The sources that are looked into for a batch of events, each with the column that is its key."""
+        self.reads = (*(reads or ()), *self.rest)
 
     def _way(self, parts: Sequence[Bound]) -> Iterator[tuple[int, frozenset[int]]]:
         """The other sources in the order in which they are looked into, each with the
@@ -75,7 +76,9 @@ class JoinLoops:
     def opened(self, stores: Sequence[Any]) -> list[Callable[..., Any]]:
         """The functions that the text calls `find_0_1`, …: one for each search, in order."""
         return [
-            search.ahead(stores[place]) if place in self.ahead else search.opened(stores[place])
+            search.ahead(stores[place], columns_read(self.reads, place) if place in self.kept else ())
+            if place in self.ahead
+            else search.opened(stores[place])
             for place, search in self.searches
         ]
 

@@ -11,7 +11,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Operator
 from sql.algebra.table.index import Indexes
 from sql.algebra.table.lookup import Name
-from sql.algebra.table.searched import Bucket, FindRange, KeyIndex, Searched, WindowRelation
+from sql.algebra.table.searched import Bucket, FindRange, KeyIndex, ReadAhead, Searched, WindowRelation
 from sql.algebra.table.sorted_rows import Span
 from sql.rows import Shape
 
@@ -125,8 +125,8 @@ class Seen:
             left = Indexes("kept").by_key(equal, delta[1])
             return dict.fromkeys(as_before(items_of(find(key)), delta, left.rows.of(key)))
 
-        def seen_many(keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
-            return find_many(keys) if self.unseen(self.window.name) is None else [*map(seen, keys)]
+        def seen_many(keys: Sequence[Hashable], read: ReadAhead) -> Sequence[Bucket | None]:
+            return find_many(keys, read) if self.unseen(self.window.name) is None else [*map(seen, keys)]
 
         return KeyIndex(seen, find_many=seen_many)
 

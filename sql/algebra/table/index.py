@@ -20,7 +20,7 @@ from sql.algebra.buckets import Buckets
 from sql.algebra.event import Event
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.readers import Values, column_reader, key_reader
-from sql.algebra.table.searched import Bucket, KeyIndex
+from sql.algebra.table.searched import Bucket, KeyIndex, ReadAhead
 from sql.algebra.table.sorted_rows import SortedRows, Span
 from sql.errors import DataError
 from sql.rows import Shape
@@ -32,17 +32,25 @@ CACHED = 4096
 B = TypeVar("B", bound=Bucket)
 
 
-def found_in(by_key: dict[Hashable, B], keys: Sequence[Hashable]) -> Sequence[B | None]:
+def found_in(by_key: dict[Hashable, B], keys: Sequence[Hashable], read: ReadAhead) -> Sequence[B | None]:
     """The rows of each key, or None.
 
-    Beside many rows most of a look-up is waiting for memory: for the slot of the index, then for the key.
-    Between two look-ups the text of a statement does so much that the waits never overlap. In the short loops
-    here the processor waits for several keys at once. Mostly all keys have something, and `itemgetter` finds
-    it in the shortest loop there is.
+    Beside many rows most of a look-up is waiting for memory: for the slot of the index, for the key, for the
+    row, for the values of its columns. Between two look-ups the text of a statement does so much that the
+    waits never overlap. In the short loops here and in `read` the processor waits for several keys at once.
     """
-    if len(by_key) > CACHED:
-        for _ in map(hash, keys):  # a string keeps its hash, which makes the next loop short
-            pass
+    if len(by_key) <= CACHED:
+        return _found(by_key, keys)
+    for _ in map(hash, keys):  # a string keeps its hash, which makes the next loop short
+        pass
+    found = _found(by_key, keys)
+    with suppress(AttributeError):
+        read(found)
+    return found
+
+
+def _found(by_key: dict[Hashable, B], keys: Sequence[Hashable]) -> Sequence[B | None]:
+    """The rows of each key. Mostly all keys have something, which `itemgetter` finds in a short loop."""
     if len(keys) > 1:
         with suppress(KeyError):
             found: Sequence[B] = itemgetter(*keys)(by_key)

@@ -18,6 +18,7 @@ import msgspec
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Event
+from sql.algebra.table.searched import ReadAhead
 from sql.codegen.source import Generated, SourceWriter
 from sql.emission import Row
 from sql.rows import field_name
@@ -105,6 +106,20 @@ def row_class(
         gc=bool(computed),  # without accumulators no cycle can lead back to a row
     )
     return cast("type[KeptClass]", found)
+
+
+@lru_cache(maxsize=4096)
+def read_ahead(columns: tuple[str, ...]) -> ReadAhead:
+    """The function that reads these columns of rows that were found by their keys. A test in its loop would
+    cost more than it reads ahead: it raises AttributeError where a key has no row, or several."""
+    source = SourceWriter()
+    with source.block("def read(found):"), source.block("for y in found:"):
+        for column in columns:
+            source.line(f"y.{field_name(column)}")
+        if not columns:
+            source.line("pass")
+    read: ReadAhead = Generated(source, {})["read"]
+    return read
 
 
 def _methods(columns: tuple[str, ...], computed: tuple[str, ...]) -> dict[str, Callable[..., Any]]:

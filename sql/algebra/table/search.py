@@ -22,6 +22,7 @@ from sql.algebra.event import Event
 from sql.algebra.table import lookup
 from sql.algebra.table.index import sought
 from sql.algebra.table.lookup import KeyRange, Name, Own, equalities, ranges
+from sql.algebra.table.row import read_ahead
 from sql.algebra.table.searched import Bucket, FindRange, RowStore, Searched
 from sql.algebra.table.sorted_rows import placed
 from sql.codegen.expression_code import Code
@@ -86,12 +87,16 @@ class Search:
         key = self.values[0] if self.finds_many and len(self.values) == 1 else None
         return key.column if isinstance(key, Read) and key.source == source else None
 
-    def ahead(self, store: Searched) -> Callable[..., Sequence[Bucket | None]]:
-        """The function that finds the rows of a store for each of many keys of one column."""
+    def ahead(
+        self, store: Searched, columns: Iterable[str] = ()
+    ) -> Callable[[Sequence[Hashable]], Sequence[Bucket | None]]:
+        """The function that finds the rows of a store for each of many keys of one column. `columns`: what
+        the statement reads of a relation's rows."""
         index = store.by_key(self.columns)
         assert index is not None
         assert index.find_many is not None
-        return index.find_many
+        find_many, read = index.find_many, read_ahead(tuple(columns))
+        return lambda keys: find_many(keys, read)
 
     @contextmanager
     def each_of(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:

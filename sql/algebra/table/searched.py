@@ -16,6 +16,9 @@ Bucket = Event | dict[Event, None]
 FindBucket = Callable[[Hashable], Bucket | None]
 """Finds the rows of a key without NULL; None if no row has it."""
 
+ReadAhead = Callable[[Sequence[Bucket | None]], None]
+"""Reads the columns of rows found that a statement reads later."""
+
 FindRange = Callable[[Hashable, Span], Iterable[Event]]
 """Finds the rows of a key whose value is in a range; at least one of its ends is known."""
 
@@ -26,8 +29,9 @@ class KeyIndex(NamedTuple):
     find: FindBucket
     is_single: bool = False
     """True if no key has several rows."""
-    find_many: Callable[[Sequence[Hashable]], Sequence[Bucket | None]] | None = None
-    """The same for many keys at once; None where more than the key decides which rows are found."""
+    find_many: Callable[[Sequence[Hashable], ReadAhead], Sequence[Bucket | None]] | None = None
+    """The same for many keys at once, which may read ahead; None where more than the key decides
+    which rows are found."""
 
 
 class Searched(Protocol):

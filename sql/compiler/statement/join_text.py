@@ -77,11 +77,11 @@ class JoinText:
         # Relations do not change between two events of a batch whose joined rows are made at once.
         is_filtered = plan.sources[self.starts[0]].filter is not None
         looks_ahead = self.looks_up and self.makes_rows and frame.shape == "dict" and not is_filtered
+        reads = [item.value for item in plan.items] if looks_ahead else None
         on = [join.on for join in plan.joins]
         parts = parts_of(on if self.is_outer else [*on, plan.where])
         self.chains = {
-            start: JoinLoops(parts, parts, start, stores_of(frame), looks_ahead=looks_ahead)
-            for start in self.starts
+            start: JoinLoops(parts, parts, start, stores_of(frame), reads=reads) for start in self.starts
         }
         streams = list(dict.fromkeys(source.stream for source in plan.sources if source.relation is None))
         self.loops = {
