@@ -21,7 +21,7 @@ from benchmarks.gateway_cpu import results
 from benchmarks.latency import CONNECT
 from benchmarks.latency_state import quantiles
 from benchmarks.measure import Result
-from edge.intake.sources.publishing import encoded_length
+from edge.intake.sources.mqtt.publishing import encoded_length
 from sinks.tcp import send_at_once
 from tests.integration.daemon.support import daemon
 from tests.support.brokers import mosquitto

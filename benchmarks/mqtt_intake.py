@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from edge.base.message import Message
 from edge.clock import SystemClock
-from edge.intake.sources.mqtt import MqttOptions, MqttSource
+from edge.intake.sources.mqtt.source import MqttOptions, MqttSource
 from tests.support.brokers import Mosquitto, mosquitto
 from tests.support.waiting import wait_for
 

@@ -205,7 +205,7 @@ class Daemon:
         settings = named.get(connection) if connection else own_broker(self.config)
         if settings is None:
             return None
-        from edge.intake.sources.mqtt import MqttSource
+        from edge.intake.sources.mqtt.source import MqttSource
 
         if settings.options.password is not None:
             register_secret(reveal(settings.options.password))

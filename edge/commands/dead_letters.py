@@ -116,7 +116,7 @@ def _retry(arguments: argparse.Namespace, data: Path, letters: list[Letter]) -> 
         for letter, topic in sendable:
             print(f"{letter.id}  {topic}  {_text(letter.payload or b'')}")
     elif sendable:
-        from edge.intake.sources.mqtt_visit import Visit, VisitFailed
+        from edge.intake.sources.mqtt.visit import Visit, VisitFailed
 
         try:
             for connection in dict.fromkeys(letter.connection for letter, _ in sendable):

@@ -2,7 +2,7 @@
 the source, where the gateway reads from this broker with the same settings, or else one of their own.
 
 The gateway's loop serves all of them. A source reads on for confirmations while intake pauses, see
-`edge.intake.sources.mqtt_connection`. Some brokers end the connection of a client that publishes what they do
+`edge.intake.sources.mqtt.connection`. Some brokers end the connection of a client that publishes what they do
 not allow, and some take few unconfirmed messages at a time (mosquitto 20 with MQTT 5, as it comes). Where
 connections of a source do not last while results go out, or do not take enough of them, the results move to a
 connection of their own.
@@ -18,15 +18,15 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import MqttOptions, Version, address
-from edge.intake.sources.mqtt_client import make_client
+from edge.intake.sources.mqtt.client import make_client
 from rules.secrets import reveal
 from sinks.connections import connected
 
 if TYPE_CHECKING:
     from edge.base.poller import Poller
     from edge.clock import Clock
-    from edge.intake.sources.mqtt import MqttSource
-    from edge.intake.sources.publishing import Publishing
+    from edge.intake.sources.mqtt.publishing import Publishing
+    from edge.intake.sources.mqtt.source import MqttSource
     from sinks import SinkContext
     from sinks.builtin.mqtt import MqttSettings
 
@@ -68,7 +68,7 @@ class Line:
     def begin(self) -> Publishing:
         """Connect, and stay connected; the messages that go out."""
         if self._source is None:
-            from edge.intake.sources.mqtt import WINDOW_LEAST
+            from edge.intake.sources.mqtt.source import WINDOW_LEAST
 
             source = self.shared()
             if source is None or source.results.publishing.window < WINDOW_LEAST:
@@ -150,8 +150,8 @@ class Lines:
         return None if name is None else self.sources().get(name)
 
     def _own(self, settings: MqttSettings, publishing: Publishing | None) -> MqttSource:
-        from edge.intake.sources.mqtt import MqttSource
-        from edge.intake.sources.publishing import Publishing
+        from edge.intake.sources.mqtt.publishing import Publishing
+        from edge.intake.sources.mqtt.source import MqttSource
 
         publishing = publishing or Publishing(settings.timeout)
         options = options_of(settings)
@@ -238,6 +238,6 @@ def shares(settings: MqttSettings) -> bool:
 
 @cache
 def _paho_fits() -> bool:
-    from edge.intake.sources.mqtt_readers import fits
+    from edge.intake.sources.mqtt.readers import fits
 
     return fits(make_client(MqttOptions("tcp://localhost", "probe"), "3.1.1"))

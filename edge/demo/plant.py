@@ -135,7 +135,7 @@ def publish(broker: str, seconds: int, seed: int, clock: Clock, stop: threading.
     """Send a run's messages to a broker at their times; returns how many. Raises OSError if
     it cannot be reached."""
     from edge.config.mqtt_options import MqttOptions
-    from edge.intake.sources.mqtt_client import connect, make_client
+    from edge.intake.sources.mqtt.client import connect, make_client
 
     options = MqttOptions(broker, "penstock-plant", version="3.1.1", session_expiry_s=0, status_prefix=None)
     client = make_client(options, "3.1.1")

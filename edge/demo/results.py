@@ -133,7 +133,7 @@ class FileWatch:
 def subscribe(broker: str, seen: list[Channel], results: Results) -> Any:
     """Follow the topics that rules publish to; returns the paho client, to be stopped. Raises OSError."""
     from edge.config.mqtt_options import MqttOptions
-    from edge.intake.sources import mqtt_client
+    from edge.intake.sources.mqtt import client as mqtt_client
 
     options = MqttOptions(
         broker, "penstock-demo-watch", version="3.1.1", session_expiry_s=0, status_prefix=None

@@ -15,7 +15,7 @@ from edge.gateway import Gateway
 from edge.intake.backlog import Arrival
 from edge.intake.broker_state import MAIN, BrokerStates, source_name
 from edge.intake.router import cross, to_subscribe, wildcards
-from edge.intake.sources.mqtt import MqttSource
+from edge.intake.sources.mqtt.source import MqttSource
 
 log = logging.getLogger("penstock.rules")
 

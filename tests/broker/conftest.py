@@ -15,7 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from edge.base.message import BadMessage, Message
 from edge.clock import SystemClock
-from edge.intake.sources.mqtt import MqttOptions, MqttSource
+from edge.intake.sources.mqtt.source import MqttOptions, MqttSource
 from tests.support.brokers import Mosquitto, mosquitto
 from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
 
@@ -132,4 +132,4 @@ def start_source(request: pytest.FixtureRequest) -> Iterator[StartSource]:
 def cut_connection(source: MqttSource) -> None:
     """End the TCP connection without a word, as a killed process does."""
     connection: Any = source.attempts.connection
-    connection._socket.shutdown(socket.SHUT_RDWR)
+    connection.link.socket.shutdown(socket.SHUT_RDWR)

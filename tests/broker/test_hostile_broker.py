@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from edge.intake.sources import mqtt_readers
+from edge.intake.sources.mqtt import readers as mqtt_readers
 from tests.broker.conftest import StartSource
 from tests.support.waiting import PATIENCE_S, wait_for
 

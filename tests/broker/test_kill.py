@@ -18,7 +18,7 @@ pytestmark = pytest.mark.broker
 VICTIM = """
 import sys, time
 from edge.clock import SystemClock
-from edge.intake.sources.mqtt import MqttOptions, MqttSource
+from edge.intake.sources.mqtt.source import MqttOptions, MqttSource
 
 seen = []
 

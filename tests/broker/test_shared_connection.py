@@ -16,7 +16,7 @@ import pytest
 from edge.base.poller import Poller
 from edge.clock import SystemClock, monotonic_ms
 from edge.delivery.mqtt_lines import Lines
-from edge.intake.sources.mqtt import MqttOptions, MqttSource
+from edge.intake.sources.mqtt.source import MqttOptions, MqttSource
 from edge.journal.record import Session
 from sinks import Environment, MemoryBus, SinkContext
 from sinks.builtin.mqtt import MqttSettings

@@ -19,8 +19,8 @@ from cloud_sync.spool import Spool
 from edge.base.message import BadMessage, Message
 from edge.intake.codecs import CodecOptions, decoder_for
 from edge.intake.sources.base import ConnectionLost
-from edge.intake.sources.publish_parser import PublishParser
-from edge.intake.sources.publishing import encoded_length
+from edge.intake.sources.mqtt.publish_parser import PublishParser
+from edge.intake.sources.mqtt.publishing import encoded_length
 from edge.journal import pages
 from edge.journal.disk import Disk
 from edge.journal.reader import Reading, read, segments

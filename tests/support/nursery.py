@@ -27,8 +27,9 @@ from typing import Any, Protocol
 ROOT = Path(__file__).parents[2]
 
 IMPORTS = (
-    "edge.commands.run", "edge.daemon", "edge.intake.sources.mqtt", "cloud_sync.spool", "cloud_sync.uploader",
-    "cloud_sync.targets.directory", "sinks.builtin.nop", "edge.deploy.reading.rule_files",
+    "edge.commands.run", "edge.daemon", "edge.intake.sources.mqtt.source", "cloud_sync.spool",
+    "cloud_sync.uploader", "cloud_sync.targets.directory", "sinks.builtin.nop",
+    "edge.deploy.reading.rule_files",
     "sql.engine.statement.statement_instances", "sql.engine.context.host",
 )  # fmt: skip
 

@@ -60,7 +60,7 @@ def _visited(
 ) -> Iterator[Finding]:
     """Findings about one broker. `streams`: the topic filter of each stream that
     it feeds; None: all topics."""
-    from edge.intake.sources.mqtt_visit import Visit, VisitFailed
+    from edge.intake.sources.mqtt.visit import Visit, VisitFailed
 
     filters = ["#"] if streams is None else list(dict.fromkeys(streams.values()))
     try:

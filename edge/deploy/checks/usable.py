@@ -49,7 +49,7 @@ def _of_tls(options: MqttOptions, keys: tuple[str, ...]) -> Iterator[Fault]:
     """The certificates and keys of a connection that is encrypted."""
     if not address(options.server)[2]:
         return
-    from edge.intake.sources.mqtt_client import tls_context
+    from edge.intake.sources.mqtt.client import tls_context
     from sinks.tls import BadTlsFile
 
     try:

@@ -20,7 +20,7 @@ import msgspec
 from edge.base.logs import recent
 from edge.base.page import Page, text_page
 from edge.delivery.letters import letter_of, note_retried, read_letters, retried
-from edge.intake.sources.mqtt_visit import Visit, VisitFailed
+from edge.intake.sources.mqtt.visit import Visit, VisitFailed
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed

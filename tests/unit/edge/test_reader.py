@@ -162,7 +162,7 @@ def test_gateway_runs_without_the_parser_and_what_few_rules_need() -> None:
         *FEW_NEED,
     )
     code = (
-        "import sys, edge.commands.run, edge.daemon, edge.intake.sources.mqtt\n"
+        "import sys, edge.commands.run, edge.daemon, edge.intake.sources.mqtt.source\n"
         "import edge.deploy.reading.wanted, rules.read.reading\n"
         f"print([name for name in {heavy} if name in sys.modules])"
     )

@@ -11,9 +11,9 @@ import pytest
 from edge.clock import SystemClock
 from edge.config.mqtt_options import BadOptions, MqttOptions
 from edge.intake.router import BadTopicFilter
-from edge.intake.sources.mqtt import MqttSource
-from edge.intake.sources.mqtt_attempts import Pause
-from edge.intake.sources.mqtt_client import make_client
+from edge.intake.sources.mqtt.attempts import Pause
+from edge.intake.sources.mqtt.client import make_client
+from edge.intake.sources.mqtt.source import MqttSource
 from sinks.backoff import Backoff
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edge.base.message import BadMessage, Message
 from edge.intake.sources.base import ConnectionLost
-from edge.intake.sources.publish_parser import PublishParser, variable_integer
+from edge.intake.sources.mqtt.publish_parser import PublishParser, variable_integer
 
 
 def length_bytes(length: int) -> bytes:

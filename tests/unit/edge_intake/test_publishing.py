@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from edge.intake.sources.publishing import Publishing
+from edge.intake.sources.mqtt.publishing import Publishing
 
 FIRST = bytes.fromhex("3209 0003 612f62 8000 6869")
 """PUBLISH, QoS 1, topic a/b, packet id 0x8000, payload hi."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import Version
-from edge.intake.sources.mqtt_client import subscribe
+from edge.intake.sources.mqtt.client import subscribe
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client

@@ -15,7 +15,8 @@ from edge.base.poller import AT_ONCE
 from edge.clock import Clock
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost
-from edge.intake.sources.mqtt_connection import Connection, taken_over
+from edge.intake.sources.mqtt.connection import Connection
+from edge.intake.sources.mqtt.link import taken_over
 from edge.journal.record import Session
 from rules.problems import in_words
 from sinks.backoff import Backoff
@@ -51,17 +52,17 @@ class Opening:
         """Give up the connection: it is not needed any more."""
         self._is_abandoned = True
         if self.is_over:
-            self.connection.abandon()
+            self.connection.link.abandon()
 
     def _run(self) -> None:
         try:
             self._open_it()
         except Exception as error:  # noqa: BLE001 - the loop reports it
-            self.connection.abandon()
+            self.connection.link.abandon()
             self.failure = error.with_traceback(None)  # which would keep paho's socket
         self.is_over = True
         if self._is_abandoned:
-            self.connection.abandon()
+            self.connection.link.abandon()
         else:
             self._on_end()
 
@@ -191,7 +192,7 @@ class Attempts:
         connection, self.connection = self.connection, None
         assert connection is not None, "only a connection has turns"
         self._cut_off = connection.cut_off_ids()
-        connection.abandon()
+        connection.link.abandon()
         if isinstance(error, ConnectionLost):
             error = explained(error, connection)
         if connection.accepted:
@@ -224,7 +225,7 @@ class Attempts:
         if connection is not None:
             with suppress(OSError, ValueError, ConnectionLost):
                 connection.farewell(timeout_ms)
-            connection.abandon()
+            connection.link.abandon()
         if self._opening is not None:
             self._opening.abandon()
         self.problem = "stopped"
@@ -232,9 +233,9 @@ class Attempts:
 
 def explained(lost: ConnectionLost, connection: Connection) -> ConnectionLost:
     """The end of a connection with the reason that the broker, or paho, gave."""
-    text = connection.refusal or connection.lost_because or str(lost)
-    said_so = "protocol version" in connection.refusal.lower()
-    if said_so or not (connection.accepted or connection.refusal):
+    text = connection.link.refusal or connection.link.lost_because or str(lost)
+    said_so = "protocol version" in connection.link.refusal.lower()
+    if said_so or not (connection.accepted or connection.link.refusal):
         return VersionRefused(text, said_so)
     return ConnectionLost(text)
 
@@ -247,7 +248,7 @@ suspected."""
 def with_advice(error: Exception, connection: Connection, failures: int) -> Exception:
     """The error with the likely cause. Brokers seldom say that another client took the session: they accept,
     and soon hang up, `failures` times in a row before this one."""
-    if connection.lost_because or not isinstance(error, ConnectionLost) or failures < SHORT_LIVES:
+    if connection.link.lost_because or not isinstance(error, ConnectionLost) or failures < SHORT_LIVES:
         return error
-    rival = taken_over(connection.options.client_id)
+    rival = taken_over(connection.link.options.client_id)
     return ConnectionLost(f"{error}; it is the {failures + 1}th short connection in a row: perhaps {rival}")

@@ -26,7 +26,7 @@ from paho.mqtt import client as paho
 
 from edge.base.message import DUPLICATE, RETAINED, BadMessage, Message
 from edge.intake.sources.base import ConnectionLost
-from edge.intake.sources.publish_parser import PublishParser, escaped, too_large, why_bad
+from edge.intake.sources.mqtt.publish_parser import PublishParser, escaped, too_large, why_bad
 from rules.problems import in_words
 
 RECEIVE_BYTES = 65_536

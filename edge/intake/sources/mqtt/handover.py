@@ -12,10 +12,10 @@ between the messages. What it reads is held, in order, up to a bound:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from edge.base.message import DUPLICATE, BadMessage, Message, payload_bytes
+from edge.intake.sources.base import OnBad, OnBatch
 
 log = logging.getLogger("penstock.mqtt")
 
@@ -37,19 +37,27 @@ class Counters:
     connects: int = 0
 
 
+@dataclass(slots=True)
+class Consumer:
+    """The consumer of a source's messages, over all connections."""
+
+    on_batch: OnBatch = lambda batch: None
+    on_bad: OnBad = lambda bad: None
+    is_paused: bool = False
+
+
 class HandOver:
-    """The way of one connection's messages to its consumer.
+    """The way of one connection's messages to the consumer.
 
     bytes_max   so many bytes are held
     is_kept     the broker keeps the session, and repeats messages of QoS 1 on the next connection
     """
 
-    def __init__(self, counters: Counters, bytes_max: int, *, is_kept: bool) -> None:
-        self.on_batch: Callable[[list[Message]], None] = lambda batch: None
-        self.on_bad: Callable[[list[BadMessage]], None] = lambda bad: None
+    def __init__(self, consumer: Consumer, counters: Counters, bytes_max: int, *, is_kept: bool) -> None:
         self.left_out: list[int] = []
         """Packet ids of messages that had no room, and whose first transmission that was."""
-        self._counters, self._bytes_max, self._is_kept = counters, bytes_max, is_kept
+        self._consumer, self._counters = consumer, counters
+        self._bytes_max, self._is_kept = bytes_max, is_kept
         self._batch: list[Message] = []
         self._bad: list[BadMessage] = []
         self._bytes = 0
@@ -58,18 +66,18 @@ class HandOver:
         """Messages dropped since the last that were handed on."""
 
     @property
-    def is_holding(self) -> bool:
-        """True if messages are held."""
-        return bool(self._bytes)
+    def is_due(self) -> bool:
+        """True if messages are held that may be handed on."""
+        return bool(self._bytes) and not self._consumer.is_paused
 
-    def take(self, batch: list[Message], bad: list[BadMessage], *, is_paused: bool) -> bool:
+    def take(self, batch: list[Message], bad: list[BadMessage]) -> bool:
         """Hand on what was read, behind what is held; or hold it. Whether the connection must be given up
         now, because messages had no room."""
         counters = self._counters
         counters.messages += len(batch)
         counters.payload_bytes += payload_bytes(batch)
         counters.bad += len(bad)
-        if is_paused:
+        if self._consumer.is_paused:
             self._hold(batch, bad)
             return False
         if self._bytes:
@@ -88,9 +96,9 @@ class HandOver:
 
     def _hand_on(self, batch: list[Message], bad: list[BadMessage]) -> None:
         if bad:
-            self.on_bad(bad)
+            self._consumer.on_bad(bad)
         if batch:
-            self.on_batch(batch)
+            self._consumer.on_batch(batch)
 
     def _hold(self, batch: list[Message], bad: list[BadMessage]) -> None:
         for message in batch:

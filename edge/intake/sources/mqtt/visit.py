@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import MqttOptions, Version
-from edge.intake.sources.mqtt_client import connect, make_client, subscribe
+from edge.intake.sources.mqtt.client import connect, make_client, subscribe
 from rules.problems import in_words
 from sinks.base import refusal_of
 from sql.record import replace

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from edge.config.mqtt_options import MqttOptions, Version, address
-from edge.intake.sources.mqtt_presence import OFFLINE
+from edge.intake.sources.mqtt.presence import OFFLINE
 from rules.secrets import reveal
 
 if TYPE_CHECKING:

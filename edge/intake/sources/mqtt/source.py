@@ -25,13 +25,14 @@ from typing import Literal
 from edge.base.poller import Interest, Poller
 from edge.clock import Clock
 from edge.config.mqtt_options import BadOptions, MqttOptions, Version
-from edge.intake.handover import Counters
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.base import OnBad, OnBatch
-from edge.intake.sources.mqtt_attempts import SHORT_LIVES, Attempts
-from edge.intake.sources.mqtt_connection import Connection, Orders
-from edge.intake.sources.mqtt_presence import Presence
-from edge.intake.sources.publishing import Publishing
+from edge.intake.sources.mqtt.attempts import SHORT_LIVES, Attempts
+from edge.intake.sources.mqtt.connection import Connection, Orders
+from edge.intake.sources.mqtt.handover import Consumer, Counters
+from edge.intake.sources.mqtt.link import Link
+from edge.intake.sources.mqtt.presence import Presence
+from edge.intake.sources.mqtt.publishing import Publishing
 
 log = logging.getLogger("penstock.mqtt")
 
@@ -103,6 +104,9 @@ class MqttSource:
         self.options = options
         self.presence = Presence(options.status_topic)
         self._orders = Orders(self.presence)
+        self._consumer = Consumer(
+            on_bad=lambda bad: self.acknowledge(token for _, _, token, _ in bad if token is not None)
+        )
         self._counters = Counters()
         self._is_alone = poller is None
         self._poller = poller or Poller()
@@ -110,8 +114,9 @@ class MqttSource:
 
         def made(version: Version, epoch: int) -> Connection:
             publishing = self.results.publishing
-            connection = Connection(options, version, epoch, self._orders, self._counters, clock, publishing)
-            connection.wanted_reader = reader
+            link = Link(options, version, epoch)
+            link.wanted_reader = reader
+            connection = Connection(link, self._orders, self._consumer, self._counters, clock, publishing)
             connection.on_window = self.results.suited
             return connection
 
@@ -119,10 +124,6 @@ class MqttSource:
         self.attempts = Attempts(options, clock, rng or random.Random(), made, changed)
         self._farewell_ms = 0
         self._thread: threading.Thread | None = None
-        self._on_batch: OnBatch = lambda batch: None
-        self._on_bad: OnBad = lambda bad: self.acknowledge(
-            token for _, _, token, _ in bad if token is not None
-        )
         if options.insecure_skip_verify:
             log.warning("mqtt.tls_insecure", extra={"server": options.server})
 
@@ -151,9 +152,9 @@ class MqttSource:
         `on_batch` runs on the thread of the loop. If it raises, the connection is given up and the messages
         come again. Without `on_bad`, messages whose topic cannot be used are counted and acknowledged.
         """
-        self._on_batch = on_batch
+        self._consumer.on_batch = on_batch
         if on_bad is not None:
-            self._on_bad = on_bad
+            self._consumer.on_bad = on_bad
         self._poller.add(self)
         if self._is_alone:
             arguments = (self, self._orders, self._poller)
@@ -167,11 +168,11 @@ class MqttSource:
         self._changed()
 
     def pause(self) -> None:
-        self._orders.paused = True
+        self._consumer.is_paused = True
         self._changed()
 
     def resume(self) -> None:
-        self._orders.paused = False
+        self._consumer.is_paused = False
         self._changed()
 
     def stop(self, timeout_ms: int) -> bool:
@@ -220,14 +221,14 @@ class MqttSource:
     def reader(self) -> str:
         """The reader in use: "buffered" or "stock"; empty while there is no connection."""
         connection = self.attempts.connection
-        return connection.reader if connection is not None else ""
+        return connection.link.reader_kind if connection is not None else ""
 
     @property
     def stats(self) -> dict[str, int]:
         counters = self._counters
         return {
             "connected": int(self.connected),
-            "paused": int(self._orders.paused),
+            "paused": int(self._consumer.is_paused),
             "epoch": self.attempts.epoch,
             "subscriptions": len(self._orders.wanted),
             "subscriptions_refused": len(self.refused),
@@ -250,8 +251,6 @@ class MqttSource:
         self.attempts.turn()
         connection = self.attempts.connection
         if connection is not None:
-            hand_over = connection.hand_over
-            hand_over.on_batch, hand_over.on_bad = self._on_batch, self._on_bad
             connection.on_lost = self._lost
             self._poller.add(connection)
         return True

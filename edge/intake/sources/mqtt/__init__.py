@@ -1,0 +1,1 @@
+"""The MQTT source: start at `source`, then `connection`."""
