@@ -345,7 +345,7 @@ class Gateway:
         if self.intake.items or (self.backlog and not self._is_blocked):
             return 0
         waits = [] if commit_in_ms is None else [commit_in_ms]
-        timers_ms = self.timers.wait_ms(self.clock.now_ms())
+        timers_ms = self.timers.wait_ms(self.clock)
         if timers_ms is not None and not (self.timers.are_left and self._is_blocked):
             waits.append(timers_ms)
         if self.deployed.alarm_ms is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from edge.clock import Clock
 from sql import Engine
 from sql.emission import Emissions
 
@@ -46,9 +47,9 @@ class DueTimers:
         """A defect has ended `fire`: nothing waits for the rest."""
         self._have_failed, self.are_left = True, False
 
-    def wait_ms(self, now_ms: int) -> int | None:
-        """The time until one is due; None where there is none."""
+    def wait_ms(self, clock: Clock) -> int | None:
+        """The time until one is due; None where there is none. It reads the clock only where one is."""
         deadline_ms = self._engine.next_deadline_ms()
         if deadline_ms is None:
             return None
-        return max(DEFECT_PAUSE_MS if self._have_failed else 0, deadline_ms - now_ms)
+        return max(DEFECT_PAUSE_MS if self._have_failed else 0, deadline_ms - clock.now_ms())
