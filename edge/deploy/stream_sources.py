@@ -86,7 +86,7 @@ class StreamSources:
         kind = source_kind(stream_type(stream))
         assert kind is not None
         if source.reader is not None and source.reader[0] in fresh:
-            from edge.intake.sources.file import forget_position  # few gateways read files
+            from edge.intake.sources.files.settings import forget_position  # few gateways read files
 
             forget_position(stream.name, self._environment)
         if stream.name in gateway.sources:  # a connection to a broker is called so

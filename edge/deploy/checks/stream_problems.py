@@ -109,7 +109,7 @@ def _of_source(stream: Stream, kind: SourceKind) -> Iterator[Complaint]:
     try:
         settings = settings_of(kind, stream)
         if kind.name == FILE and stream.datasource:
-            from edge.intake.sources.file import check_file
+            from edge.intake.sources.files.settings import check_file
 
             check_file(stream, settings)
         text_format = kind.row_format(settings) or stream.format
