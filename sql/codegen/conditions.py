@@ -13,7 +13,7 @@ from sql.codegen.operators import contained
 from sql.plan.bound import Const, Op
 from sql.types import Type, equal
 
-_COMPARE = {"<": ("<", ">="), "<=": ("<=", ">"), ">": (">", "<="), ">=": (">=", "<")}
+_COMPARE = ("<", "<=", ">", ">=")
 
 
 def negation(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
@@ -28,7 +28,8 @@ def connection(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
 
 def comparison(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     tests, (a, b), _ = writer.operands(node.args)
-    return conjunction(tests, f"{a} {_COMPARE[node.name][not wanted]} {b}")
+    # NaN is neither less than 1 nor at least 1, so `NOT x < 1` is not `x >= 1`.
+    return conjunction(tests, f"{'' if wanted else 'not '}{a} {node.name} {b}")
 
 
 def inequality(writer: OperandWriter, node: Op, *, wanted: bool) -> str:

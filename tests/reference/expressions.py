@@ -66,12 +66,18 @@ def holds(node: Bound | None, place: Place) -> bool:
 
 
 def _and(args: tuple[Bound, ...], place: Place) -> bool | None:
-    values = [evaluate(arg, place) for arg in args]
+    return _all_of([evaluate(arg, place) for arg in args])
+
+
+def _all_of(values: list[bool | None]) -> bool | None:
     return False if False in values else None if None in values else True
 
 
 def _or(args: tuple[Bound, ...], place: Place) -> bool | None:
-    values = [evaluate(arg, place) for arg in args]
+    return _any_of([evaluate(arg, place) for arg in args])
+
+
+def _any_of(values: list[bool | None]) -> bool | None:
     return True if True in values else None if None in values else False
 
 
@@ -98,14 +104,9 @@ def _strict(name: str, values: list[Any], extra: Any) -> Any:
         case "in", [value, *items]:
             return _member(value, items)
         case "between", [value, low, high]:
-            low_enough, high_enough = less(value, low), less(high, value)
-            return (
-                False
-                if True in (low_enough, high_enough)
-                else None
-                if None in (low_enough, high_enough)
-                else True
-            )
+            # EPL turns a reversed range round.
+            ranges = [(low, high), (high, low)] if extra == "turned" else [(low, high)]
+            return _any_of([_is_between(value, *bounds) for bounds in ranges])
         case "quantified", [value, items]:
             sign, word = extra
             return _quantified(sign, word, value, items)
@@ -169,19 +170,26 @@ def _remainder(a: Any, b: Any) -> Any:
     )
 
 
+def _is_between(value: Any, low: Any, high: Any) -> bool | None:
+    return _all_of([_compared(">=", value, low), _compared("<=", value, high)])
+
+
 def _member(value: Any, items: list[Any]) -> bool | None:
     if value is None:
         return None
     found = [equal(value, item) for item in items]
-    return True if True in found else None if None in found else False
+    return _any_of(found)
 
 
 def _quantified(name: str, word: str, value: Any, items: list[Any]) -> bool | None:
     """`value op any (…)`, `value op all (…)`: over nothing FALSE and TRUE."""
-    found = [None if None in (value, item) else _OPERATIONS[name](value, item) for item in items]
-    if word == "all":
-        return False if False in found else None if None in found else True
-    return True if True in found else None if None in found else False
+    found = [_compared(name, value, item) for item in items]
+    return _all_of(found) if word == "all" else _any_of(found)
+
+
+def _compared(name: str, a: Any, b: Any) -> bool | None:
+    result: bool | None = None if None in (a, b) else _OPERATIONS[name](a, b)
+    return result
 
 
 def _like(pattern: str, escape: str) -> str:

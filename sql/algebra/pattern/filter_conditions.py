@@ -8,20 +8,46 @@ from typing import NamedTuple
 
 from sql.algebra.pattern.listening import FilterTests
 from sql.codegen.functions import FunctionSet
-from sql.plan.bound import RANGES, Bound, Op, Slot, TableRead, all_of, both_ways, conjuncts, sources_read
+from sql.functions import lookup
+from sql.plan.bound import (
+    RANGES,
+    Apply,
+    Bound,
+    Op,
+    Slot,
+    TableRead,
+    all_of,
+    both_ways,
+    conjuncts,
+    sources_read,
+)
 from sql.plan.pattern_plan import OWN
 from sql.types import Type
 
 
 def parts_in(condition: Bound | None) -> Iterator[Bound]:
-    """The parts of a condition that must all hold; a range of tags counts as two."""
+    """The parts of a condition that must all hold; a range of tags counts as two.
+
+    The bounds of EPL's BETWEEN may be in the wrong order: it is tested whole, on the listeners that the
+    lesser bound finds.
+    """
     for part in conjuncts(condition):
-        if isinstance(part, Op) and part.name == "between" and tags(part):
-            operand, low, high = part.args
-            yield Op(">=", (operand, low), type=Type.BOOLEAN, span=part.span)
-            yield Op("<=", (operand, high), type=Type.BOOLEAN, span=part.span)
-        else:
+        if not isinstance(part, Op) or part.name != "between" or not tags(part):
             yield part
+            continue
+        operand, low, high = part.args
+        if part.extra == "turned":
+            least = lookup("least")
+            assert least is not None
+            yield _compared(">=", operand, Apply(least, (low, high), type=low.type, span=part.span))
+            yield part
+        else:
+            yield _compared(">=", operand, low)
+            yield _compared("<=", operand, high)
+
+
+def _compared(sign: str, operand: Bound, bound: Bound) -> Op:
+    return Op(sign, (operand, bound), type=Type.BOOLEAN, span=operand.span)
 
 
 def tags(bound: Bound) -> frozenset[int]:
