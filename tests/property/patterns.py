@@ -64,6 +64,10 @@ class _Writer:
                 f"(n = {other}.n)",
                 f"(n > {other}.n)",
                 f"(n <= {other}.n, id != {other}.id)",
+                f"(n between 2 and {other}.n)",
+                f"(n in [{other}.n:3), id is not {other}.id)",
+                f"(n is {other}.n)",
+                f"(not n < {other}.n)",
             ]
         consume = self.pick(["", "", "", "", " @consume"])
         return f"{tag}={stream}{self.pick(tests)}{consume}", [tag]

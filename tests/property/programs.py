@@ -12,10 +12,16 @@ SCHEMAS = ["create schema Q(k string, n int)", "create schema Log(k string, n in
 """Beside `E`, which is there."""
 
 VIEWS = ("keepall", "length(2)", "unique(k)", "lastevent", "firstunique(k)", "sort(2, n)", "time(2 sec)",
-         "length(3)#unique(n)")  # fmt: skip
+         "length(3)#unique(n)", "unique(k, n)", "firstlength(2)", "time(1 sec)#length(2)",
+         "sort(3, k, n desc)", "time_accum(1 sec)", "rank(k, 2, n)")  # fmt: skip
 
 CONDITIONS = ("r.k = {0}.k", "r.k is {0}.k", "r.n = {0}.n", "r.n < {0}.n", "r.n between {0}.n and 3",
-              "r.k = {0}.k and r.n <= {0}.n", "r.k != {0}.k", "r.k = {0}.k or r.n > {0}.n")  # fmt: skip
+              "r.k = {0}.k and r.n <= {0}.n", "r.k != {0}.k", "r.k = {0}.k or r.n > {0}.n",
+              "r.n between 2 and {0}.n", "r.k = {0}.k and r.n between {0}.n and 1", "r.n = {0}.n + 1",
+              "r.n in ({0}.n, 2)", "r.k is {0}.k and r.n is {0}.n", "not (r.n < {0}.n)", "r.n * 2 = {0}.n",
+              "r.v is null and r.k = {0}.k", "r.n >= 1 and r.n > {0}.n", "r.k = {0}.k and r.k = 'A'",
+              "r.n > {0}.n and r.n < 3", "r.v < {0}.n", "r.k is not {0}.k",
+              "r.v between {0}.n - 1 and {0}.n + 1 and r.k is {0}.k")  # fmt: skip
 """Of the row `r` of a relation and an event."""
 
 ROW = "e.k as k, e.n as n, e.v as v"
@@ -35,10 +41,29 @@ WRITERS = (
     "on Q(n > 2) as s delete from {r} as r",
     "on Q as s update {r} as r set n = s.n, v = initial.n where {on_s}",
     "on Q as s update {r} as r set v = (select count(*) from E#length(2)) where {on_s}",
+    "on Q as s update {r} as r set n = coalesce(r.n, 0) + 1, k = s.k, v = r.n where {on_s}",
+    "on Q as s delete from {r} as r where {on_s} and r.n = (select max(n) from {r})",
+    "on E as e merge {r} as r where {on_e} when matched and r.n > e.n then delete "
+    "when matched and e.v is null then update set n = 0, v = r.n "
+    "when matched then update set k = 'B' where r.n > 1 then insert into Log select r.k as k, r.n as n "
+    "when not matched and e.k is null then insert into Log select e.k as k, e.n as n "
+    "when not matched then insert select " + ROW + " where e.n < 3",
+    "on W as s merge TB as r where {on_s} when matched then update set n = s.n, v = r.n "
+    "when not matched then insert select s.k as k, s.n as n, s.v as v",
+    "on W(n > 1) as s delete from TB as r where {on_s}",
     "on Q as s select and delete r.k as k, r.n as n from {r} as r where {on_s}",
 )  # fmt: skip
 
 WINDOW_READERS = (
+    "select irstream k, count(distinct n) as d, sum(n, filter: v is not null) as s, "
+    "count(*, filter: n > 1) as c from W group by k",
+    "select irstream count(distinct k) as d, first(n) as a, last(k) as z, max(n, filter: k is null) as m "
+    "from W",
+    "on W as s select s.k as k, r.n as n from TB as r where {on_s}",
+    "select irstream a.n as a, b.n as b, c.n as c from W as a {kind} join TB as b on a.k = b.k "
+    "{kind} join W as c on c.n = a.n",
+    "select irstream e.k as k, count(distinct r.n) as c, sum(r.n, filter: e.n > 1) as s "
+    "from E#length(3) as e {kind} join W as r on {on_e} group by e.k",
     "select irstream k, n from W where n > 1",
     "select irstream * from W(k = 'A')",
     "select irstream count(*) as c, sum(n) as s from W",
@@ -60,6 +85,17 @@ WINDOW_READERS = (
 )  # fmt: skip
 
 READERS = (
+    "on Q as s select r.k as k, count(*) as c, min(r.n) as lo from {r} as r where {on_s} group by r.k "
+    "having count(*) > 1",
+    "on Q as s select r.n as n from {r} as r where {on_s} group by r.n",
+    "select s.n as n, (select sum(r.n) from {r} as r where {on_s} having count(*) > 1) as t from Q as s",
+    "select irstream k, n, (select max(r.n) from {r} as r where {on_e} and r.n < e.n) as m "
+    "from E#length(2) as e",
+    "select s.n as n, s.n not in (select r.n from {r} as r where {on_s}) as i, "
+    "s.n = all (select r.n from {r} as r where {on_s}) as a, "
+    "s.n < some (select r.n from {r} as r where {on_s}) as l from Q as s",
+    "select e.n as n, r.n as m, (select count(*) from Q#length(2) as q where q.k = r.k and q.n <= e.n) as c "
+    "from E as e unidirectional, {r} as r where {on_e}",
     "select s.n as n, r.n as m from Q as s unidirectional {kind} join {r} as r on {on_s}",
     "select count(*) as c, sum(r.n) as m from Q as s unidirectional, {r} as r where {on_s}",
     "on Q as s select r.k as k, r.n as n, r.v as v from {r} as r where {on_s}",
@@ -116,7 +152,7 @@ def happenings(draw: st.DrawFn) -> list[Step]:
         stream = draw(st.sampled_from(["E", "E", "Q"]))
         event: dict[str, Any] = {
             "k": draw(st.sampled_from(["A", "B", None])),
-            "n": draw(st.sampled_from([1, 2, 3, None])),
+            "n": draw(st.sampled_from([-1, 0, 1, 2, 3, None])),
         }
         if stream == "E":
             event["v"] = draw(st.sampled_from([1.5, None]))
