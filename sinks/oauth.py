@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,7 +71,7 @@ class OAuth(Model):
 
     access: Access = Field(description="the request that gets a token")
     refresh: _Request | None = Field(
-        None, description="the request that renews it; default: the first one again"
+        None, description="the request that renews it, also after a 401; default: the first one again"
     )
 
     def urls(self) -> Iterator[str]:
@@ -83,7 +82,11 @@ class OAuth(Model):
 
 
 class Tokens:
-    """The newest answer of the server, renewed when it is too old."""
+    """The newest token of the server, renewed when it is too old or was refused.
+
+    A refused token is refreshed, for the first request may work once only, as with an authorization code. If
+    the server refuses what it got by that as well, the first request is sent again.
+    """
 
     def __init__(self, settings: OAuth, clock: Clock, post: Post) -> None:
         self._settings = settings
@@ -91,30 +94,40 @@ class Tokens:
         self._post = post
         self._answer: dict[str, Any] | None = None
         self._until_ms: int | None = None
+        self._is_refused = False
+        self._is_unproved = False
+        """True if the token was refreshed and has not been accepted since."""
 
     def answer(self) -> dict[str, Any]:
         """The fields of the token. Raises `Retry` or `Fatal` if none can be obtained."""
         overdue = self._until_ms is not None and self._clock.monotonic_ms() >= self._until_ms
-        if self._answer is None or overdue:
+        if self._answer is None or overdue or self._is_refused:
             self._answer = self._renewed(self._answer)
+            self._is_refused = False
             seconds = template_of(str(self._settings.access.expire)).render(self._answer)
             self._until_ms = self._clock.monotonic_ms() + int(seconds) * 1000 if seconds.isdecimal() else None
         return self._answer
 
+    def refused(self) -> None:
+        """The server has refused the token."""
+        self._is_refused = True
+
+    def accepted(self) -> None:
+        """The server has accepted the token."""
+        self._is_unproved = False
+
     def _renewed(self, before: dict[str, Any] | None) -> dict[str, Any]:
         """The answer that replaces `before`."""
         refresh = self._settings.refresh
-        if before is not None and refresh is not None:
-            with contextlib.suppress(Fatal):  # it is too old to be refreshed: the first request gets another
-                return self._asked(refresh, before)
-        return self._asked(self._settings.access, {})
-
-    def expire(self) -> bool:
-        """Forget the token, because the server refused it; False if there was none."""
-        if self._answer is None:
-            return False
-        self._answer = None
-        return True
+        was_in_vain, self._is_unproved = self._is_refused and self._is_unproved, False
+        if before is None or refresh is None or was_in_vain:
+            return self._asked(self._settings.access, {})
+        try:
+            found = self._asked(refresh, before)
+        except Fatal:  # it is too old to be refreshed
+            return self._asked(self._settings.access, {})
+        self._is_unproved = True
+        return before | {name: value for name, value in found.items() if value is not None}
 
     def _asked(self, request: _Request, before: dict[str, Any]) -> dict[str, Any]:
         headers = {name: template_of(value).render(before) for name, value in request.headers.items()}

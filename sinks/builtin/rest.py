@@ -226,8 +226,11 @@ class RestSink:
         if self._settings.debug_resp:
             log.info("answer of the server", extra={"rule": self._rule_id, "status": status, "text": reason})
         if 200 <= status < 300:
+            if self._tokens is not None:
+                self._tokens.accepted()
             return
-        if status == 401 and self._tokens is not None and self._tokens.expire():
+        if status == 401 and self._tokens is not None:
+            self._tokens.refused()
             raise Retry(f"HTTP 401: {reason}", after_ms=0)
         if is_passing(status):
             raise Retry(f"HTTP {status}: {reason}", after_ms=self._after_ms(retry_after))

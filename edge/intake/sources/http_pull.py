@@ -94,11 +94,15 @@ class HttpPullSource(WorkerSource):
         settings = self._settings
         status, answer = self._request()
         if status == 401 and self._tokens is not None:  # the token is too old
-            self._tokens.expire()
+            self._tokens.refused()
             status, answer = self._request()
         if not (status == 200 if settings.response_type == "body" else 200 <= status < 300):
+            if status == 401 and self._tokens is not None:
+                self._tokens.refused()
             self._failed(f"HTTP {status}")
             return
+        if self._tokens is not None:
+            self._tokens.accepted()
         digest = hashlib.sha256(answer).digest()
         if answer and not (settings.incremental and digest == self._last):
             self._deliver([(topic_of(self.name), answer, None, 0)])

@@ -205,6 +205,37 @@ def test_a_refused_token_is_got_again(gateway: Gateway, http_peer: HttpPeer) -> 
     assert http_peer.requests[-1].headers["authorization"] == "Bearer t2"
 
 
+def test_a_refused_token_is_refreshed_and_got_again_where_that_is_refused(
+    gateway: Gateway, http_peer: HttpPeer
+) -> None:
+    """The answer to a refresh may leave out what has not changed (RFC 6749, 5.1 and 6)."""
+    for status, body in (
+        (200, b'{"token": "t1", "again": "r1"}'),
+        (401, b"old"),
+        (200, b'{"token": "t2", "again": null}'),
+        (200, b""),
+        (401, b"old"),
+        (200, b'{"token": "t3"}'),
+        (401, b"it does not help"),
+        (200, b'{"token": "t4", "again": "r4"}'),
+        (200, b""),
+    ):
+        http_peer.answer(status, body=body)
+    o_auth = {"access": {}, "refresh": {"headers": {"X-Again": "{{.again}}"}}}
+    delivery = gateway.action("rest", token_of(o_auth, http_peer.url) | {"retryInterval": 1})
+    for number in range(2):
+        delivery.submit(rows({"n": number}), number)
+    assert gateway.await_receipts(2) == [(0, "delivered"), (1, "delivered")]
+    asked = [(request.path, request.headers.get("authorization")) for request in http_peer.requests]
+    refresh = ("/refresh", None)
+    assert asked == [
+        ("/token", None), ("/in", "Bearer t1"), refresh, ("/in", "Bearer t2"),
+        ("/in", "Bearer t2"), refresh, ("/in", "Bearer t3"), ("/token", None), ("/in", "Bearer t4"),
+    ]  # fmt: skip
+    again = [request.headers["x-again"] for request in http_peer.requests if request.path == "/refresh"]
+    assert again == ["r1", "r1"]
+
+
 def test_an_old_token_is_refreshed_with_fields_of_the_one_before(
     gateway: Gateway, http_peer: HttpPeer
 ) -> None:
