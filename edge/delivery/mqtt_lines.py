@@ -5,7 +5,7 @@ The gateway's loop serves all of them. A source reads on for confirmations while
 `edge.intake.sources.mqtt.connection`. Some brokers end the connection of a client that publishes what they do
 not allow, and some take few unconfirmed messages at a time (mosquitto 20 with MQTT 5, as it comes). Where
 connections of a source do not last while results go out, or do not take enough of them, the results move to a
-connection of their own.
+connection of their own. Results that come before the source is there move to its connection later.
 """
 
 from __future__ import annotations
@@ -64,18 +64,33 @@ class Line:
     users: int = 0
     _source: MqttSource | None = None
     _is_own: bool = False
+    _is_apart: bool = False
+    """True if the connection of the source does not suit."""
 
     def begin(self) -> Publishing:
         """Connect, and stay connected; the messages that go out."""
-        if self._source is None:
-            from edge.intake.sources.mqtt.source import WINDOW_LEAST
+        source = self._source
+        if source is None:
+            return self._share() or self._open(None)
+        if self._is_own and not self._is_apart and not source.results.publishing.is_busy:
+            return self._share() or source.results.publishing
+        return source.results.publishing
 
-            source = self.shared()
-            if source is None or source.results.publishing.window < WINDOW_LEAST:
-                return self._open(None)
-            self._source = source
-            source.results.on_unsuited = self._part
-        return self._source.results.publishing
+    def _share(self) -> Publishing | None:
+        """Publish on the connection of the source, if that is there and suits. The streams may have begun
+        after the first result."""
+        from edge.intake.sources.mqtt.source import WINDOW_LEAST
+
+        source = self.shared()
+        if source is None:
+            return None
+        if source.results.publishing.window < WINDOW_LEAST:
+            self._is_apart = True
+            return None
+        self.end()
+        self._source, self._is_own = source, False
+        source.results.on_unsuited = self._part
+        return source.results.publishing
 
     def _part(self, publishing: Publishing, why: str) -> None:
         """Publish on a connection of its own from now on."""
@@ -83,6 +98,7 @@ class Line:
         note = f"{why}; results have one of their own now"
         log.warning("mqtt.results_apart", extra={"server": self._source.options.server, "note": note})
         self._leave()
+        self._is_apart = True
         self._open(publishing)
 
     def _open(self, publishing: Publishing | None) -> Publishing:

@@ -279,3 +279,28 @@ def test_results_that_end_the_connection_move_to_one_of_their_own(qos: int) -> N
             lines.give_back(line)
     finally:
         broker.close()
+
+
+def test_results_that_came_before_the_streams_move_to_their_connection(broker: Mosquitto) -> None:
+    sources: dict[str, MqttSource] = {}
+    with loop(broker.url, {"in": 1, "out": 1}, version="3.1.1", status_prefix=None) as made:
+        lines = Lines(made.poller, SystemClock(), random.Random(1), {"": made.options}, lambda: sources)
+        line = lines.take(MqttSettings.model_validate({"topic": "out"}), context(broker.url))
+        done: list[str | None] = []
+        before = (broker.folder / "mosquitto.log").read_text()
+
+        def publish(number: int) -> None:
+            line.begin().publish("out", b"%d" % number, 1, False, done.append)
+
+        publish(0)
+        sources[""] = made.source
+        publish(1)  # the first is on its way on a connection of its own, so this one goes behind it
+        made.until(lambda: len(done) == 2, "confirmations")
+        publish(2)
+        made.until(lambda: len(made.consumer.messages) == 3, "the results")
+        assert made.consumer.payloads == numbered(0, 3)
+        log = (broker.folder / "mosquitto.log").read_text().removeprefix(before)
+        assert log.count("New client connected") == 1
+        wait_for(lambda: "disconnected" in (broker.folder / "mosquitto.log").read_text().removeprefix(before))
+        assert line.begin() is made.source.results.publishing
+        lines.give_back(line)
