@@ -28,5 +28,9 @@ class TargetError(Exception):
     """The upload target failed. The uploader tries again later; nothing is lost."""
 
 
+class TooLarge(TargetError):
+    """The upload target takes no file of this size; a smaller one may fit."""
+
+
 class BadTarget(ValueError):
     """The target's URL cannot be used; no attempt will ever succeed."""

@@ -5,7 +5,7 @@
 A crash between any two steps is repaired by doing the same again: the plan fixes the boundaries, the name
 follows from the content, and both uploads are create-if-absent. "Already there" with the same content means
 done. With another content the uploader does not overwrite it: it sets the rows aside, counts them, and goes
-on with the others.
+on with the others. A file that is too large for the target is divided; a row that is too large is set aside.
 
 Time comes in as an argument; `UploadWorker` runs the steps in a thread of its own.
 """
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cloud_sync.errors import SpoolError, TargetError
+from cloud_sync.errors import SpoolError, TargetError, TooLarge
 from cloud_sync.heartbeat import Pulse
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import schema_name
@@ -54,14 +54,15 @@ class UploadSettings:
 
 @dataclass(slots=True)
 class UploadStats:
-    """Counters since start. `failures` in a row until now; `last_error` is empty when
-    the last step worked."""
+    """Counters since start. `divided` files were too large for the target. `failures` in a row until now;
+    `last_error` is empty when the last step worked."""
 
     files: int = 0
     rows: int = 0
     bytes: int = 0
     retries: int = 0
     conflicts: int = 0
+    divided: int = 0
     failures: int = 0
     last_error: str = ""
 
@@ -85,6 +86,8 @@ class Uploader:
         self._outgoing = spool.outgoing
         self._target = target
         self._settings = settings or UploadSettings()
+        self._bytes_max = self._settings.bytes_max
+        """The bound of a file: less than that of the settings once the target has refused a size."""
         self._random = rng or random.Random()
         self._backoff = Backoff(self._settings.retry_ms, self._settings.retry_max_ms)
         self._schemas: set[str] = set()
@@ -137,8 +140,7 @@ class Uploader:
         oldest = self._outgoing.oldest()
         if oldest is None or not (force or self._is_due(oldest.created_ms, now_ms)):
             return None
-        settings = self._settings
-        bounds = settings.rows_max, settings.bytes_max
+        bounds = self._settings.rows_max, self._bytes_max
         rows = self._outgoing.take(oldest.rule, oldest.date, *bounds, schema=oldest.schema)
         if not rows:  # all were damaged and are set aside now
             return self._formed(now_ms, force)
@@ -151,8 +153,7 @@ class Uploader:
 
     def _formed_again(self, planned: PlannedFile) -> tuple[PlannedFile, bytes | None] | None:
         """The content of a file planned before a crash or a failure; None when no row of it is left."""
-        span = planned.span()
-        rows = self._outgoing.take(planned.rule, planned.date, 2**31, 2**62, span[-1], planned.schema)
+        rows = self._rows_of(planned)
         if rows:
             again, content = self._file(rows)
             if again.name == planned.name:
@@ -166,6 +167,11 @@ class Uploader:
             return None
         self._outgoing.plan(again, instead_of=planned)
         return again, content
+
+    def _rows_of(self, planned: PlannedFile, bytes_max: int = 2**62) -> list[SpooledRow]:
+        """The intact rows of a planned file, or the first of them within a bound."""
+        of = planned.rule, planned.date
+        return self._outgoing.take(*of, 2**31, bytes_max, planned.last_seq, planned.schema)
 
     def _file(self, rows: Sequence[SpooledRow]) -> tuple[PlannedFile, bytes]:
         return form_file(rows, self._spool.gateway, self._spool.spool_id, self._spool.layout)
@@ -185,12 +191,29 @@ class Uploader:
         except Conflict as conflict:
             LOG.error("upload.conflict", extra={"file": planned.name, "rule": planned.rule})
             self.stats.conflicts += 1
-            self._outgoing.quarantine(planned, str(conflict))
+            self._outgoing.set_aside(planned, str(conflict), conflicts=1)
+            return
+        except TooLarge as refusal:
+            self._divide(planned, refusal)
             return
         self._outgoing.acknowledge(planned)
         self.stats.files += 1
         self.stats.rows += planned.rows
         self.stats.bytes += planned.bytes
+
+    def _divide(self, planned: PlannedFile, refusal: TooLarge) -> None:
+        """Plan the first half of a file that is too large for the target, and make no larger ones from now
+        on. A row that is too large alone is set aside."""
+        rows = self._rows_of(planned)
+        if len(rows) < 2:
+            LOG.error("upload.refused", extra={"file": planned.name, "rule": planned.rule})
+            self._outgoing.set_aside(planned, f"the target refuses this row alone: {refusal}")
+            return
+        LOG.warning("upload.divided", extra={"file": planned.name, "error": str(refusal)})
+        self.stats.divided += 1
+        self._bytes_max = sum(len(row.body) for row in rows) // 2
+        smaller, _ = self._file(self._rows_of(planned, self._bytes_max))
+        self._outgoing.plan(smaller, instead_of=planned)
 
     def _upload_schema(self, planned: PlannedFile) -> None:
         """Upload the schema of a file, before the file. Raises Conflict if the spool has lost it."""

@@ -3,6 +3,8 @@
 The lease saves work; the correctness of the tables does not depend on it (`tables`: of two runs one cannot
 commit). It is a file that is created if absent and names its holder. A holder that was killed leaves it
 behind: it is taken over when it has expired, or at once if its process is known to be gone (same machine).
+A process is known by its number and the instant of its start: a container that is restarted has the same
+number again.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from cloud_sync.spark.storage import Storage
 
@@ -23,6 +26,24 @@ LEASE_MS = 15 * 60_000
 
 class Held(Exception):
     """Another run holds the lease; the text names it and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The content of a lease: the run that holds it, its process, and the instant until which it counts.
+    `began` is the start of the process as Linux counts it; empty elsewhere, and of earlier versions."""
+
+    run: str
+    host: str
+    process: int
+    until: int
+    began: str = ""
+
+    def is_gone(self, now_ms: int) -> bool:
+        """True if the lease has expired, or if its process was on this machine and has ended."""
+        if self.until < now_ms:
+            return True
+        return self.host == socket.gethostname() and not _runs(self.process, self.began)
 
 
 class Lease:
@@ -41,10 +62,10 @@ class Lease:
             holder = self._holder()
             if holder is None:
                 continue
-            if not self._is_gone(holder):
-                seconds = max(1, (holder["until"] - self._now_ms()) // 1000)
+            if not holder.is_gone(self._now_ms()):
+                seconds = max(1, (holder.until - self._now_ms()) // 1000)
                 raise Held(
-                    f"run {holder['run']} (process {holder['process']} on {holder['host']}) works on "
+                    f"run {holder.run} (process {holder.process} on {holder.host}) works on "
                     f"{self._storage.root}; wait for its end. "
                     f"If it was killed, its lease expires in {seconds} s; "
                     f"delete {NAME} there to go on at once"
@@ -55,48 +76,58 @@ class Lease:
     def renew(self) -> None:
         """Hold the lease for another while. Raises Held if it was lost."""
         holder = self._holder()
-        if holder is not None and holder["run"] != self._run:
-            raise Held(f"run {holder['run']} has taken over {self._storage.root}")
+        if holder is not None and holder.run != self._run:
+            raise Held(f"run {holder.run} has taken over {self._storage.root}")
         self._storage.delete(NAME)
         if not self._storage.create(NAME, self._content()):
             raise Held(f"another run has taken over {self._storage.root}")
 
     def release(self) -> None:
         """Give the lease back, if it is still ours."""
-        holder = self._holder()
-        if holder is not None and holder["run"] == self._run:
-            self._storage.delete(NAME)
+        with suppress(Held):
+            holder = self._holder()
+            if holder is not None and holder.run == self._run:
+                self._storage.delete(NAME)
 
     def _content(self) -> bytes:
-        until = self._now_ms() + LEASE_MS
-        return json.dumps(
-            {"run": self._run, "host": socket.gethostname(), "process": os.getpid(), "until": until}
-        ).encode()
+        process, until = os.getpid(), self._now_ms() + LEASE_MS
+        holder = Holder(self._run, socket.gethostname(), process, until, _began(process))
+        return json.dumps(asdict(holder)).encode()
 
-    def _holder(self) -> dict[str, Any] | None:
+    def _holder(self) -> Holder | None:
+        """The holder of the lease; None if nobody has it. Raises Held if the file does not tell."""
         content = self._storage.read(NAME)
         if content is None:
             return None
         try:
             found = json.loads(content)
-        except ValueError:
-            return {"run": "?", "host": "?", "process": 0, "until": self._now_ms() + LEASE_MS}
-        return found if isinstance(found, dict) else None
-
-    def _is_gone(self, holder: dict[str, Any]) -> bool:
-        if int(str(holder["until"])) < self._now_ms():
-            return True
-        return holder["host"] == socket.gethostname() and not _runs(int(str(holder["process"])))
+            process, until = int(found["process"]), int(found["until"])
+            return Holder(str(found["run"]), str(found["host"]), process, until, str(found.get("began", "")))
+        except (ValueError, LookupError, TypeError):
+            raise Held(
+                f"{self._storage.root}/{NAME} is damaged; delete it if no other run is at work"
+            ) from None
 
 
-def _runs(process: int) -> bool:
+def _runs(process: int, began: str) -> bool:
+    """True if a process of this machine is at work. Another one may have its number by now, which is known
+    by its start."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return True
+        pass  # it is there, and another user's
+    now = _began(process)
+    return not (began and now) or began == now
+
+
+def _began(process: int) -> str:
+    """The start of a process in ticks since the machine's; empty where the system does not tell."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, LookupError):
+        return ""
 
 
 @contextmanager

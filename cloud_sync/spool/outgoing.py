@@ -103,14 +103,13 @@ class Outgoing:
             if last_seq == planned.last_seq:
                 self._store.db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
 
-    def quarantine(self, planned: PlannedFile, reason: str) -> None:
-        """The target holds another content under this name: set the rows aside, so that
-        the others can go on."""
+    def set_aside(self, planned: PlannedFile, reason: str, **counted: int) -> None:
+        """The target will not take this file: set its rows aside, so that the others can go on."""
         with self._store.lock:
             with translated(self._store.path):
                 query = f"SELECT seq FROM rows WHERE {OF_FILE}"
                 found = self._store.db.execute(query, planned.span()).fetchall()
-            self._rows.set_aside([(reason, seq) for (seq,) in found], forget=planned.name, conflicts=1)
+            self._rows.set_aside([(reason, seq) for (seq,) in found], forget=planned.name, **counted)
 
     def cancel(self, planned: PlannedFile) -> None:
         """Forget a plan."""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 class Target(Protocol):
     """A store of files by name. Names are relative, with `/` between elements. Every verb raises TargetError
-    on failure."""
+    on failure, and `put_if_absent` TooLarge where a smaller file may fit."""
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """Store a file whole and durably, or not at all; False if the name is taken, whatever its content."""

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cloud_sync.errors import BadTarget, TargetError
+from cloud_sync.errors import BadTarget, TargetError, TooLarge
 
 _ELAPSED = re.compile(r" in [0-9.]+(?:ns|µs|ms|s)(?=[ ,])")
+_TOO_LARGE = re.compile(r"status code: 413\b|<Code>EntityTooLarge<")
 _CAUSE = re.compile(r'(?:message|error): "([^"]*)"')
 
 
@@ -48,7 +49,8 @@ class ObjectStoreTarget:
         except (self._failures.AlreadyExistsError, FileExistsError):
             return False
         except (self._failures.BaseError, OSError) as error:
-            raise TargetError(f"cannot store {name}: {_in_words(error)}") from error
+            reason = f"cannot store {name}: {_in_words(error)}"
+            raise (TooLarge if _TOO_LARGE.search(reason) else TargetError)(reason) from error
         return True
 
     def replace(self, name: str, content: bytes) -> None:

@@ -103,12 +103,14 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_dead_letters_lost_total": ("counter", "Dead letters that could not be written."),
     "penstock_spool_rows": ("gauge", "Rows in the spool, not uploaded yet."),
     "penstock_spool_bytes": ("gauge", "Bytes of the spool on disk."),
+    "penstock_spool_set_aside_rows": ("gauge", "Rows set aside; `penstock spool verify` has the reasons."),
     "penstock_spool_lost_rows_total": (
         "counter",
         "Rows that were stored and are gone, by the high-water mark.",
     ),
     "penstock_archive_rows": ("gauge", "Archived events that are not uploaded yet."),
     "penstock_archive_bytes": ("gauge", "Bytes of the spool of archived events on disk."),
+    "penstock_archive_set_aside_rows": ("gauge", "Archived events set aside."),
     "penstock_archive_lost_rows_total": (
         "counter",
         "Archived events that were stored and are gone, by the high-water mark.",

@@ -140,6 +140,7 @@ class Samples:
             stats = spool.stats()
             yield sample(f"penstock_{name}_rows", stats.rows)
             yield sample(f"penstock_{name}_bytes", stats.bytes)
+            yield sample(f"penstock_{name}_set_aside_rows", stats.set_aside)
             yield sample(f"penstock_{name}_lost_rows_total", stats.counters["lost"])
             if (uploader := cloud.uploader(spool)) is not None:
                 prefix = "penstock_" if name == "spool" else f"penstock_{name}_"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_sync.errors import BadTarget, TargetError
+from cloud_sync.errors import BadTarget, TargetError, TooLarge
 from cloud_sync.targets import DirectoryTarget, Target, open_target
 from tests.unit.cloud_sync.support import MemoryTarget
 
@@ -74,17 +74,58 @@ def test_a_directory_that_cannot_be_written_is_a_target_error(tmp_path: Path) ->
 
 
 class Refusal(BaseHTTPRequestHandler):
-    """Answers every upload with 403."""
+    """Answers every upload with a status and a text."""
+
+    status, text = 403, b"<Error>no</Error>\r\n"
 
     def do_PUT(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(403)
-        self.send_header("Content-Length", "19")
+        self.send_response(self.status)
+        self.send_header("Content-Length", str(len(self.text)))
         self.end_headers()
-        self.wfile.write(b"<Error>no</Error>\r\n")
+        self.wfile.write(self.text)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
+
+
+class OfProxy(Refusal):
+    """As nginx answers what is larger than its client_max_body_size."""
+
+    status, text = 413, b"<html><h1>413 Request Entity Too Large</h1></html>"
+
+
+class OfStore(Refusal):
+    """As S3 answers what is larger than it takes."""
+
+    status, text = 400, b"<Error><Code>EntityTooLarge</Code></Error>"
+
+
+@pytest.fixture
+def s3_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[HTTPServer], Target]:
+    """The bucket of a server on this machine."""
+
+    def opened(server: HTTPServer) -> Target:
+        address = f"http://127.0.0.1:{server.server_port}"
+        settings = {"ENDPOINT": address, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
+        for name, value in settings.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        return open_target("s3://bucket")
+
+    return opened
+
+
+@pytest.mark.parametrize("answer", [OfProxy, OfStore])
+def test_an_object_store_that_refuses_the_size_is_told_from_one_that_fails(
+    s3_at: Callable[[HTTPServer], Target], answer: type[Refusal]
+) -> None:
+    pytest.importorskip("obstore")
+    with HTTPServer(("127.0.0.1", 0), answer) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(TooLarge, match=r"cannot store v1/x: .*Too ?Large"):
+            s3_at(server).put_if_absent("v1/x", b"content")
+        thread.join()
 
 
 @pytest.mark.parametrize(
@@ -92,21 +133,17 @@ class Refusal(BaseHTTPRequestHandler):
     [(True, r"status code: 403 Forbidden: <Error>no</Error>$"), (False, r"Connection refused$")],
 )
 def test_an_object_store_s_refusal_is_one_line_that_repeats(
-    monkeypatch: pytest.MonkeyPatch, answers: bool, reason: str
+    s3_at: Callable[[HTTPServer], Target], answers: bool, reason: str
 ) -> None:
     """The uploader logs a failure again where its text differs."""
     pytest.importorskip("obstore")
     with HTTPServer(("127.0.0.1", 0), Refusal) as server:
-        address = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever)
         if answers:
             thread.start()
         else:
             server.server_close()
-        settings = {"ENDPOINT": address, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
-        for name, value in settings.items():
-            monkeypatch.setenv(f"AWS_{name}", value)
-        target, told = open_target("s3://bucket"), []
+        target, told = s3_at(server), []
         for _ in range(2):
             with pytest.raises(TargetError) as caught:
                 target.put_if_absent("v1/x", b"content")

@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 
+from cloud_sync.errors import TooLarge
 from cloud_sync.layout import form_file
 from cloud_sync.names import manifest_name
+from cloud_sync.records import Record
 from cloud_sync.spool import Spool, SpoolSettings
+from cloud_sync.tools import verify
 from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
 from edge.clock import SystemClock
 from tests.support.waiting import PATIENCE_S, wait_for
@@ -131,6 +134,58 @@ def test_another_content_under_our_name_is_never_overwritten(spool: Spool) -> No
     assert spool.restore_set_aside() == 2
     uploader.drain(NOW_MS)
     assert arrived(target) == [1, 2, 3]
+
+
+class Small(MemoryTarget):
+    """A target that refuses files of more than `most` bytes, as a proxy with a bound of its own does."""
+
+    most = 600
+
+    def put_if_absent(self, name: str, content: bytes) -> bool:
+        if len(content) > self.most:
+            raise TooLarge(f"cannot store {name}: 413")
+        return super().put_if_absent(name, content)
+
+
+def noise(number: int, size: int = 200) -> Record:
+    """A record that gzip does not make smaller than its number of random bits."""
+    pad = f"{random.Random(number).getrandbits(size * 4):0{size}x}"
+    return Record("hot", DATE, json.dumps({"n": number, "pad": pad}).encode())
+
+
+def test_a_file_that_is_too_large_for_the_target_goes_in_pieces(spool: Spool) -> None:
+    """Eight rows of 100 random bytes make more than 600 bytes; four of them do not.
+    The next eight rows go in files that are small enough at once."""
+    target = Small()
+    uploader = Uploader(spool, target, UploadSettings(wait_ms=0))
+    spool.append([noise(number) for number in range(1, 9)], NOW_MS)
+    spool.commit(NOW_MS)
+    assert [uploader.step(NOW_MS) for _ in range(3)] == [0, 0, 0]
+    assert arrived(target) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert (uploader.stats.files, uploader.stats.divided, spool.stats().rows) == (2, 1, 0)
+    spool.append([noise(number) for number in range(9, 17)], NOW_MS)
+    spool.commit(NOW_MS)
+    uploader.drain(NOW_MS)
+    assert arrived(target) == list(range(1, 17)) and uploader.stats.divided == 1
+
+
+def test_a_row_that_is_too_large_for_the_target_is_set_aside(
+    spool: Spool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Row 2 alone has more than 600 bytes. It waits for a target that takes it; the others go on."""
+    target = Small()
+    spool.append([noise(1), noise(2, 2_000), noise(3)], NOW_MS)
+    spool.commit(NOW_MS)
+    Uploader(spool, target).drain(NOW_MS)
+    assert arrived(target) == [1, 3]
+    assert (spool.stats().rows, spool.stats().set_aside, spool.stats().counters["conflicts"]) == (1, 1, 0)
+    ((seq, reason),) = verify(spool.path).set_aside
+    assert seq == 2 and reason.startswith("the target refuses this row alone: cannot store v2/gw=gw1/")
+    assert [entry.message for entry in caplog.records][-1] == "upload.refused"
+    target.most = 2_000
+    assert spool.restore_set_aside() == 1
+    Uploader(spool, target).drain(NOW_MS)
+    assert arrived(target) == [1, 2, 3] and spool.stats().rows == 0
 
 
 def test_a_row_damaged_after_planning_is_left_out(spool: Spool) -> None:
