@@ -271,8 +271,10 @@ def main(arguments: list[str]) -> int:
             report |= trouble(spark, Path(name), chosen)
         if chosen.growth:
             measured = growth(spark, Path(name), chosen.growth, chosen.files)
-            report["growth_s"] = {str(mark): round(value, 2) for mark, value in measured.items()}
-            report["growth"] = round(measured[max(chosen.growth)] / measured[min(chosen.growth)], 2)
+            report["growth_s"] = {str(mark): round(cost.seconds, 2) for mark, cost in measured.items()}
+            report["growth_files_read"] = {str(mark): cost.files for mark, cost in measured.items()}
+            few, many = (measured[mark].seconds for mark in (min(chosen.growth), max(chosen.growth)))
+            report["growth"] = round(many / few, 2)
         sizes = {name: size for name in SIZES if (size := vars(chosen)[name])}
         if sizes:
             made(spark, Path(name) / "first", 2, chosen.files)  # a first run compiles

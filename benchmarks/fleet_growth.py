@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.file_operations import DiskFiles
@@ -47,6 +47,13 @@ class Unsynced(DiskFiles):
     def sync(self, path: Path) -> None: ...
 
     def sync_folder(self, path: Path) -> None: ...
+
+
+class Cost(NamedTuple):
+    """What a run of the job costs: processor seconds, and the files that Spark reads."""
+
+    seconds: float
+    files: int
 
 
 @dataclass
@@ -84,18 +91,21 @@ class Plant:
         place = arrival_name(planned.name, self.now_ms)
         target.put_if_absent(place, manifest(planned, gateway, "s"))
 
-    def run(self) -> float:
-        """The processor seconds of a run of the job."""
-        began = tree_seconds()
+    def run(self) -> Cost:
+        """Run the job once."""
+        before, began = set(_queries(self.spark)), tree_seconds()
         paths = str(self.folder / "bucket"), str(self.folder / "out")
         metrics = job.aggregate(self.spark, *paths, job.Options(lambda: self.now_ms))
         seconds = tree_seconds() - began
+        new = _queries(self.spark)
+        cost = Cost(seconds, sum(new[query] for query in new.keys() - before))
         print(
-            f"{self.folder.name}: {metrics.files} files, {metrics.rows} rows: {seconds:.1f} s",
+            f"{self.folder.name}: {metrics.files} files, {metrics.rows} rows: "
+            f"{cost.seconds:.1f} s, {cost.files} files read",
             file=sys.stderr,
             flush=True,
         )
-        return seconds
+        return cost
 
     def heap_mb(self) -> float:
         """What the driver's heap holds when nothing runs, and Python holds no frames of earlier runs. Spark
@@ -110,15 +120,15 @@ class Plant:
         return found[-1]
 
 
-def medians(series: Mapping[int, tuple[Plant, Callable[[int], None]]]) -> dict[int, float]:
-    """The median processor seconds of some runs of each plant, each with new files. The plants take turns:
+def medians(series: Mapping[int, tuple[Plant, Callable[[int], None]]]) -> dict[int, Cost]:
+    """The median cost of some runs of each plant, each with new files. The plants take turns:
     what the session compiles meanwhile makes the runs of all of them faster."""
-    seconds: dict[int, list[float]] = {size: [] for size in series}
+    costs: dict[int, list[Cost]] = {size: [] for size in series}
     for number in range(ROUNDS):
         for size, (plant, new) in series.items():
             new(number)
-            seconds[size].append(plant.run())
-    return {size: statistics.median(found) for size, found in seconds.items()}
+            costs[size].append(plant.run())
+    return {size: Cost(*map(statistics.median, zip(*found, strict=True))) for size, found in costs.items()}
 
 
 def heap(spark: Any, folder: Path, files: int) -> float:
@@ -130,13 +140,13 @@ def heap(spark: Any, folder: Path, files: int) -> float:
 def rules(spark: Any, folder: Path, count: int) -> float:
     """A run over files of so many rules, beside one over as many files of one."""
     found = medians({each: _rules(Plant(spark, folder / f"rules{each}"), each, count) for each in (1, count)})
-    return found[count] / found[1]
+    return found[count].seconds / found[1].seconds
 
 
 def late(spark: Any, folder: Path, records: int) -> float:
     """A run with a late row in a day of so many records, beside one in an empty day."""
     found = medians({count: _late(Plant(spark, folder / f"day{count}"), count) for count in (0, records)})
-    return found[records] / found[0]
+    return found[records].seconds / found[0].seconds
 
 
 def _heap_mb(plant: Plant, files: int) -> float:
@@ -168,6 +178,21 @@ def _late(plant: Plant, records: int) -> tuple[Plant, Callable[[int], None]]:
         plant.upload(f"gw{first}", times)
     plant.run()
     return plant, lambda at: plant.upload("late", [START_MS + at * HOUR_MS])
+
+
+def _queries(spark: Any) -> dict[int, int]:
+    """The queries that the session has run, and of each the number of files that it has read."""
+    store = spark._jsparkSession.sharedState().statusStore()
+    listed = store.executionsList()
+    found = {}
+    for at in range(listed.size()):
+        query = listed.apply(at)
+        told, metrics = store.executionMetrics(query.executionId()), query.metrics()
+        of = (metrics.apply(place) for place in range(metrics.size()))
+        counts = (told.get(one.accumulatorId()) for one in of if one.name() == "number of files read")
+        read = (int(count.get().replace(",", "")) for count in counts if count.isDefined())
+        found[int(query.executionId())] = sum(read)
+    return found
 
 
 def tree_seconds() -> float:

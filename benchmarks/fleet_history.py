@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fleet_growth import HOUR_MS, START_MS, Plant, medians
+from benchmarks.fleet_growth import HOUR_MS, START_MS, Cost, Plant, medians
 from cloud_sync.spark import job
 from cloud_sync.spark.ledger.files import ORDER
 from cloud_sync.spark.tables import KEPT_VERSIONS, VERSIONS, Part, Version, decode, encode, full_tier
@@ -21,8 +21,8 @@ from cloud_sync.spark.tables import KEPT_VERSIONS, VERSIONS, Part, Version, deco
 FILES_PER_BATCH = 20_000
 
 
-def growth(spark: Any, folder: Path, marks: Sequence[int], files: int) -> dict[int, float]:
-    """Processor seconds of a run with so many new files after so many batches: the median of some runs."""
+def growth(spark: Any, folder: Path, marks: Sequence[int], files: int) -> dict[int, Cost]:
+    """The cost of a run with so many new files after so many batches: the median of some runs."""
     made(spark, folder / "warm", 2, files)
     plants = {mark: made(spark, folder / str(mark), mark, files) for mark in marks}
     return medians({mark: (plant, partial(_next_hour, plant, mark, files)) for mark, plant in plants.items()})
