@@ -140,7 +140,7 @@ class EventEnds(Ends):
             for partition in partitions:
                 self.point.keep(arrival.event, partition.values)
         for partition in partitions:
-            self.life.end(partition, arrival.now_ms)
+            self.life.end(partition, arrival.now_ms, arrival)
 
 
 class PatternEnds(Ends):
@@ -192,18 +192,20 @@ class PatternEnds(Ends):
         if watch is None or arrival.stream not in self.ways:
             return False
         matches = watch.enter(arrival.stream, arrival.event.row, arrival.now_ms)
-        return self._ended_by(partition, matches, arrival.now_ms)
+        return self._ended_by(partition, matches, arrival.now_ms, arrival)
 
     def due(self, partition: Partition, now_ms: int) -> None:
         self._ended_by(partition, self.watches[partition].advance(now_ms), now_ms)
 
-    def _ended_by(self, partition: Partition, matches: list[Binding], now_ms: int) -> bool:
+    def _ended_by(
+        self, partition: Partition, matches: list[Binding], now_ms: int, arrival: Arrival | None = None
+    ) -> bool:
         if not matches:
             self.life.move_end(partition, self.watches[partition].pattern.deadline())
             return False
         self.life.bodies.settle()
         self.point.keep(matches[0], partition.values)
-        self.life.end(partition, now_ms)
+        self.life.end(partition, now_ms, arrival)
         return True
 
     def snapshot(self, partition: Partition) -> dict[str, Any]:

@@ -168,9 +168,13 @@ class NonOverlappingLevel(InitiatedLevel):
         if not isinstance(self.definition.start, NowCondition):
             self._await(now_ms, now_ms + 1)  # the next start may be possible
 
-    def ended(self, partition: Partition, now_ms: int) -> None:
-        # A start that is due at this very instant happens when time next moves.
-        self._await(now_ms, now_ms + 1)
+    def ended(self, partition: Partition, now_ms: int, arrival: Arrival | None) -> None:
+        # A start that is due at this very instant happens when time next moves. So does one behind a
+        # partition that time has ended as it began: at one instant there would be no end of them.
+        if arrival is None and partition.values[START_TIME] == now_ms:
+            self.life.move_start(self, now_ms + 1)
+        else:
+            self._await(now_ms, now_ms + 1)
 
     def _await(self, now_ms: int, earliest_ms: int) -> None:
         """Watch for the start, which time causes at `earliest_ms` or later."""
@@ -205,8 +209,10 @@ class NonOverlappingLevel(InitiatedLevel):
         return end.next_ms(now_ms) <= start.next_ms(now_ms)
 
     def start_due(self, now_ms: int) -> None:
-        if isinstance(self.definition.start, PatternCondition):
+        if self.starting is not None:
             self.advance_pattern(now_ms)
+        elif isinstance(start := self.definition.start, PatternCondition):
+            self.watch_pattern(start, now_ms)
         else:
             self.open(now_ms)
 

@@ -37,7 +37,7 @@ class LiveLevel(Level):
     def started(self, partition: Partition, now_ms: int) -> None:
         self.ends.watch(partition, now_ms)
 
-    def ended(self, partition: Partition, now_ms: int) -> None:
+    def ended(self, partition: Partition, now_ms: int, arrival: Arrival | None) -> None:
         return
 
     def start_due(self, now_ms: int) -> None:

@@ -255,8 +255,11 @@ class Lifecycle:
         arrival.first.add(partition.id)
         self.bodies.give_first(partition, arrival)
 
-    def end(self, partition: Partition, now_ms: int, *, alone: bool = True) -> None:
-        """End a partition, with everything in it. `alone`: the level around it goes on."""
+    def end(
+        self, partition: Partition, now_ms: int, arrival: Arrival | None = None, *, alone: bool = True
+    ) -> None:
+        """End a partition, with everything in it. `arrival`: the event that ends it. `alone`: the level
+        around it goes on."""
         level = partition.level
         if level is None:
             return
@@ -270,7 +273,7 @@ class Lifecycle:
         level.discard(partition)
         partition.level = partition.due_ms = None
         if alone:
-            level.ended(partition, now_ms)
+            level.ended(partition, now_ms, arrival)
 
     # --- state ----------------------------------------------------------------------------------------------
 

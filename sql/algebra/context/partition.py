@@ -140,8 +140,8 @@ class Level(ABC):
         """A partition has started, and lives."""
 
     @abstractmethod
-    def ended(self, partition: Partition, now_ms: int) -> None:
-        """A partition has ended, and not with everything around it."""
+    def ended(self, partition: Partition, now_ms: int, arrival: Arrival | None) -> None:
+        """A partition has ended, and not with everything around it: by an event, or else by time."""
 
     @abstractmethod
     def start_due(self, now_ms: int) -> None:
