@@ -62,6 +62,10 @@ SELECTS = (
     "select irstream id, sum(v) as s from E{}",
     "select irstream k, sum(n) as s, count(*) as c from E{} group by k",
     "select irstream id, k, count(v) as c from E{} where n < 4 group by k having count(*) > 1",
+    "select irstream sum(distinct n) as s, count(distinct v) as d, max(v, filter: n > 1) as hi, "
+    "median(v) as m, avg(n, filter: k = 'A') as a, stddev(n) as t from E{} having count(*) > 1 or max(n) = 2",
+    "select irstream id, k, min(n, filter: f) as lo, first(n) as a, last(v, 1) as z, sum(-n) as s, "
+    "count(distinct n, filter: f) as c from E{} group by k, f",
     "select rstream id from E{}",
     "select first(id) as a, last(id) as z, count(distinct k) as d from E{}",
     "select irstream id, prior(1, id) as p from E{}",
@@ -105,6 +109,9 @@ GROUP_SELECTS = (
     "SELECT count(*) AS c, sum(v) AS s, avg(n) AS a, max(v) AS hi, window_end() AS we FROM E "
     "WHERE n < 4 GROUP BY {}",
     "SELECT k, sum(n) AS s, sum(v) AS t, window_start() AS ws FROM E GROUP BY k, {}",
+    "SELECT k, f, count(DISTINCT v) AS c, sum(n) FILTER(WHERE f) AS s, median(v) AS m, stddev(n) AS d, "
+    "max(-n) AS x, collect(n) FILTER(WHERE v > 1) AS l FROM E GROUP BY k, f, {} "
+    "ORDER BY count(*) DESC, max(id) LIMIT 3",
     "SELECT k, count(v) AS c, min(n) AS lo, max(n) AS hi FROM E WHERE f OR n > 1 GROUP BY k, {} "
     "HAVING count(*) > 1",
 )

@@ -121,7 +121,7 @@ AGGREGATES: dict[str, Callable[..., Any]] = {
     "countever": counted,
     "minever": lambda values: extreme(min, values),
     "maxever": lambda values: extreme(max, values),
-    "collect": list,
+    "collect": lambda values: values or None,
     "lot_sum": lambda values: total([value for value in present(values) if value == value]) or 0,
     "lot_count": lambda values: len(
         [value for value in present(values) if value is not False and value == value]

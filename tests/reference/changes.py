@@ -85,8 +85,8 @@ class Statement:
         new: list[Values] = []
         old: list[Values] = []
         forced = False
-        # FORCE_UPDATE posts at empty boundaries too, if HAVING does not ask for rows; to rstream an update
-        # with new events only is no post at all.
+        # FORCE_UPDATE posts at empty boundaries too, but no update whose rows HAVING keeps back; to rstream
+        # an update with new events only is no post at all.
         for delta in deltas:
             self.entered += delta.inserted
             self.seen = self._seen(delta)
@@ -98,7 +98,8 @@ class Statement:
             new += rows[0]
             old += rows[1]
             only_new = self.plan.selector == "rstream" and bool(delta.inserted)
-            forced = forced or (delta.forced and self.plan.having is None and not only_new)
+            kept_back = self.plan.having is not None and bool(delta.inserted or delta.removed)
+            forced = forced or (delta.forced and not kept_back and not only_new)
         inserts, removes = output(self.plan, new), output(self.plan, old)
         match self.plan.selector:
             case "istream":

@@ -377,7 +377,7 @@ class Union:
 
 class PerKey:
     """groupwin: one relation per key, each posting its own updates; of one instant by
-    due time, then by creation.
+    due time, then by creation: that of `time` by the arrival of its oldest event.
 
     A relation that has become as good as new is dropped, and is created anew by its key's next event.
     """
@@ -394,11 +394,10 @@ class PerKey:
         return self._tidy(self.relations[name].insert(event, now))
 
     def advance(self, now: int) -> list[Delta]:
-        due = [
-            (at, relation) for relation in self.relations.values() if (at := relation.due_ms()) is not None
-        ]
-        in_order = [relation for _, relation in sorted(due, key=lambda pair: pair[0])]
-        return self._tidy([delta for relation in in_order for delta in relation.advance(now)])
+        due = [(at, each) for each in self.relations.values() if (at := each.due_ms()) is not None]
+        by_arrival = [window.name for window in self.windows] == ["time"]
+        due.sort(key=lambda pair: (pair[0], pair[1].content()[0].seq if by_arrival else 0))
+        return self._tidy([delta for _, relation in due for delta in relation.advance(now)])
 
     def _tidy(self, deltas: list[Delta]) -> list[Delta]:
         self.relations = {name: relation for name, relation in self.relations.items() if relation.remembers()}
