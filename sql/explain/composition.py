@@ -10,6 +10,7 @@ from sql.algebra.windows.facts import Stage, WindowFacts, filled
 from sql.algebra.windows.lots import CURRENT, EVERY_COUNT, EVERY_PERIOD, PARTITION, UNIQUE, lot_window
 from sql.costs import WindowCost
 from sql.explain import words
+from sql.explain.lengths import length
 from sql.plan.bound import Bound
 from sql.plan.clauses import GroupWindowPlan, LotPlan, LotWindowPlan, SourcePlan, WindowPlan
 from sql.plan.logical import Plan
@@ -197,7 +198,7 @@ def of_group_window(window: GroupWindowPlan, plan: Plan) -> Composition:
         stages = _sliding(window, text)
     out = Composition(stages, [filled(entry.state, values)], [entry.cost])
     if entry.is_triggered:
-        out.state = [f"the events of {words.length(window.length_ms + window.delay_ms)}"]
+        out.state = [f"the events of {length(window.length_ms + window.delay_ms)}"]
     if entry.unbounded is not None:
         out.unbounded.append(entry.unbounded)
     if window.partition_by:
@@ -211,13 +212,13 @@ def _group_value(parameter: GroupParameter, value: int | Bound | None, text: str
         return parameter.default
     if isinstance(value, Bound):
         return words.written(value, text)
-    return words.length(value) if parameter.field in LENGTHS else str(value)
+    return length(value) if parameter.field in LENGTHS else str(value)
 
 
 def _sliding(window: GroupWindowPlan, text: str) -> list[str]:
     where = "" if window.when is None else f" where {words.written(window.when, text)}"
-    delay = f", {words.length(window.delay_ms)} later" if window.delay_ms else ""
-    held = words.length(window.length_ms + window.delay_ms)
+    delay = f", {length(window.delay_ms)} later" if window.delay_ms else ""
+    held = length(window.length_ms + window.delay_ms)
     return [f"Retain(deadline arrival + {held})", f"Sample(at each event{where}{delay})"]
 
 

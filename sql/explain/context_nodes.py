@@ -9,6 +9,7 @@ from math import prod
 from sql.algebra.context.end_atoms import atoms_of
 from sql.compiler.statement.deferral import fits_cells
 from sql.explain import pattern_tree, words
+from sql.explain.lengths import length
 from sql.explain.tree_node import TreeNode
 from sql.plan.bound import Bound, conjuncts
 from sql.plan.context_plan import (
@@ -115,7 +116,7 @@ class LevelNodes:
             return self._point(word, end, searches)
         idle_ms = self.context.idle_ms
         if idle_ms is not None and isinstance(self.level.kind, KeyedPlan):
-            return TreeNode(f"idle {words.length(idle_ms)}", "ends the partition of a silent key")
+            return TreeNode(f"idle {length(idle_ms)}", "ends the partition of a silent key")
         is_outermost = self.level is self.context.levels[0]
         return TreeNode(
             f"{word} nothing", "lives for ever" if is_outermost else "ends with what is around it"

@@ -12,6 +12,7 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.costs import Cost, Extra, Growth, WindowCost
 from sql.explain import context_nodes, pattern_tree, relation_nodes, words
 from sql.explain.composition import Composition, of_group_window, of_plan, of_source
+from sql.explain.lengths import length
 from sql.explain.tree_node import TreeNode, draw
 from sql.plan.bound import AggregateCall
 from sql.plan.clauses import GroupWindowPlan, OutputPlan, SourcePlan
@@ -254,12 +255,12 @@ def _clock(plan: Plan) -> str:
         return f"processing time, zone {options.zone}"
     parts = [
         f"event time from {plan.timestamp}",
-        f"watermark {words.length(options.late_tolerance_ms)} behind",
+        f"watermark {length(options.late_tolerance_ms)} behind",
     ]
     if options.idle_timeout_ms is not None:
-        parts.append(f"a silent stream is passed over after {words.length(options.idle_timeout_ms)}")
+        parts.append(f"a silent stream is passed over after {length(options.idle_timeout_ms)}")
     if options.max_future_ms is not None:
-        parts.append(f"refused if more than {words.length(options.max_future_ms)} ahead")
+        parts.append(f"refused if more than {length(options.max_future_ms)} ahead")
     return ", ".join([*parts, f"zone {options.zone}"])
 
 

@@ -1,4 +1,4 @@
-"""Parts of a plan as words: the source text of expressions, lengths of time."""
+"""Parts of a plan as words: the source text of expressions, periods."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 from sql.calendar.period import Period
 from sql.errors import NOWHERE, Span
+from sql.explain.lengths import length
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
 from sql.plan.logical import Plan
 from sql.types import literal
-
-_LENGTHS = ((86_400_000, "day"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 UNWRITTEN = {"event_time": "event_time()", "grouping": "grouping set"}
 """What stands for values that rules read without naming them."""
@@ -52,19 +51,6 @@ def groups(plan: Plan) -> str:
     if not plan.grouping_sets:
         return ", ".join(keys)
     return ", ".join(f"({', '.join(keys[place] for place in chosen)})" for chosen in plan.grouping_sets)
-
-
-def length(millis: int) -> str:
-    """A length of time in its largest fitting unit.
-
-    >>> length(10_000), length(1500), length(90_000), length(250), length(86_400_000)
-    ('10 s', '1.5 s', '1.5 min', '250 ms', '1 day')
-    """
-    for unit_ms, name in _LENGTHS:
-        if millis >= unit_ms and (millis * 10) % unit_ms == 0:
-            plural = "s" if name == "day" and millis != unit_ms else ""
-            return f"{millis / unit_ms:g} {name}{plural}"
-    return f"{millis} ms"
 
 
 def period(argument: PeriodArgument, text: str) -> str:

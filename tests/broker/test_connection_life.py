@@ -151,6 +151,21 @@ def test_birth_death_and_last_will(broker: Mosquitto, start_source: StartSource)
     assert kept.payloads == [here], "the last word is kept for who comes later"
 
 
+def test_a_session_of_another_data_directory_is_reported(
+    broker: Mosquitto, start_source: StartSource, caplog: pytest.LogCaptureFixture
+) -> None:
+    def told() -> list[str]:
+        return [record.message for record in caplog.records if record.message == "mqtt.session_unknown"]
+
+    source, _ = start_source(broker.url, {"t": 1})
+    cut_connection(source)
+    wait_for(lambda: source.stats["connects"] == 2 and source.ready, what="the next connection")
+    source.stop(PATIENCE_MS)
+    assert told() == [], "the session began with this run"
+    source, _ = start_source(broker.url, {"other": 1})
+    assert told() == ["mqtt.session_unknown"]
+
+
 def test_two_gateways_of_one_name_do_not_spin(broker: Mosquitto, start_source: StartSource) -> None:
     """The broker throws the older one out, again and again: the pauses in between must grow."""
     one, _ = start_source(broker.url, {"t": 1}, reconnect_ms_min=100, reconnect_ms_max=2_000)

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.as_test:
         print(told["test"], end="")
     else:
-        from edge.monitor.flight.answer import lines
+        from edge.monitor.flight.text import lines
 
         print("\n".join(lines(told)))
     return 0

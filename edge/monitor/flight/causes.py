@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from edge.base.quantities import counted
 from edge.monitor.flight.census import Census
 from edge.monitor.flight.facts import Facts
 from edge.monitor.flight.observe import Seen
 from edge.monitor.flight.stages import Stage, stages_of
 from sql.errors import did_you_mean
+from sql.explain.lengths import length
 from sql.explain.tally import Failed, Miss
 from sql.explain.timelines.timeline import value_text
-from sql.explain.words import length
 from sql.plan.bound import Read, Slot
 from sql.plan.logical import Plan
 
@@ -50,15 +51,6 @@ def findings(seen: Seen, facts: Facts) -> list[Finding]:
         found.insert(0, Finding("fired", _fired(seen), is_whole=False))
     whole = [item for item in found if item.is_whole]
     return whole + [item for item in found if not item.is_whole]
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun.
-
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _fired(seen: Seen) -> str:

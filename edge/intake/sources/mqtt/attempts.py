@@ -26,6 +26,12 @@ log = logging.getLogger("penstock.mqtt")
 VERSION_ANSWER_MS = 3_000
 """The time limit for the answer to CONNECT while the broker's version of MQTT is not known."""
 
+UNKNOWN = (
+    "the broker keeps a session of this client id that this data directory does not know, such as that of "
+    "another directory; its subscriptions may bring messages twice, or messages that no stream reads: to end "
+    "it, stop the gateway and connect once with this client id, without -c (mosquitto_sub -i ID -t x -W 1)"
+)
+
 
 class VersionRefused(ConnectionLost):
     """The broker refused the version of MQTT that was offered (`said_so`), or closed without a reason."""
@@ -142,6 +148,8 @@ class Attempts:
         self._pause = Pause(Backoff(options.reconnect_ms_min, options.reconnect_ms_max), rng)
         self._opening: Opening | None = None
         self._granted: dict[str, int] = {}
+        self._has_session = False
+        """True if the broker's session is that of this gateway, or of an earlier run of it."""
         self._cut_off: list[int] = []
         self.failures = 0
         """Connections that did not come to be."""
@@ -150,6 +158,7 @@ class Attempts:
         """An earlier run left this session with the broker: subscribe only to what is missing. Before the
         first turn."""
         if session.name == self._session_name:
+            self._has_session = True
             self._granted = dict(session.granted)
 
     def due_ms(self) -> int | None:
@@ -184,6 +193,9 @@ class Attempts:
         self._opening = Opening(connection, open_it, self._on_end)
 
     def _tell(self, granted: dict[str, int], is_new: bool) -> None:
+        if not (is_new or self._has_session):
+            log.warning("mqtt.session_unknown", extra={"session": self._session_name, "note": UNKNOWN})
+        self._has_session = True
         cut_off, self._cut_off = self._cut_off, []
         self.on_session(Session(self._session_name, granted, is_new, cut_off))
 
