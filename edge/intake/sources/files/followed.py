@@ -93,6 +93,7 @@ class FollowedFile(FileSource):
         place = self._place
         growing = self._growing = file_of(self._file, place)
         self._read_to = None
+        self._counts["connected"] = 1
         if growing.has(place):
             if growing.is_replaced(self._file):
                 self._note(f"the rest of {growing.path.name} is read before it")
