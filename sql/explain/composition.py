@@ -10,7 +10,7 @@ from sql.algebra.windows.facts import Stage, WindowFacts, filled
 from sql.algebra.windows.lots import CURRENT, EVERY_COUNT, EVERY_PERIOD, PARTITION, UNIQUE, lot_window
 from sql.costs import WindowCost
 from sql.explain import words
-from sql.explain.lengths import length
+from sql.explain.time_lengths import length
 from sql.plan.bound import Bound
 from sql.plan.clauses import GroupWindowPlan, LotPlan, LotWindowPlan, SourcePlan, WindowPlan
 from sql.plan.logical import Plan

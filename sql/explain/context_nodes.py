@@ -9,7 +9,7 @@ from math import prod
 from sql.algebra.context.end_atoms import atoms_of
 from sql.compiler.statement.deferral import fits_cells
 from sql.explain import pattern_tree, words
-from sql.explain.lengths import length
+from sql.explain.time_lengths import length
 from sql.explain.tree_node import TreeNode
 from sql.plan.bound import Bound, conjuncts
 from sql.plan.context_plan import (

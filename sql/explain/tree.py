@@ -12,7 +12,7 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.costs import Cost, Extra, Growth, WindowCost
 from sql.explain import context_nodes, pattern_tree, relation_nodes, words
 from sql.explain.composition import Composition, of_group_window, of_plan, of_source
-from sql.explain.lengths import length
+from sql.explain.time_lengths import length
 from sql.explain.tree_node import TreeNode, draw
 from sql.plan.bound import AggregateCall
 from sql.plan.clauses import GroupWindowPlan, OutputPlan, SourcePlan

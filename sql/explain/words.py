@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.calendar.period import Period
 from sql.errors import NOWHERE, Span
-from sql.explain.lengths import length
+from sql.explain.time_lengths import length
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
 from sql.plan.logical import Plan

@@ -15,8 +15,8 @@ from edge.monitor.flight.facts import Facts
 from edge.monitor.flight.observe import Seen
 from edge.monitor.flight.stages import Stage, stages_of
 from sql.errors import did_you_mean
-from sql.explain.lengths import length
 from sql.explain.tally import Failed, Miss
+from sql.explain.time_lengths import length
 from sql.explain.timelines.timeline import value_text
 from sql.plan.bound import Read, Slot
 from sql.plan.logical import Plan

@@ -8,7 +8,7 @@ from typing import Any
 
 from edge.base.instants import to_the_second
 from edge.base.quantities import counted
-from sql.explain.lengths import length
+from sql.explain.time_lengths import length
 
 
 def lines(told: dict[str, Any]) -> Iterator[str]:

@@ -281,3 +281,46 @@ def test_a_look_reads_what_is_new_and_no_more(gateway: Gateway) -> None:
     gateway.append(10_000)
     wait_for(lambda: len(gateway.rows()) == 10_001)
     assert int(io.read_text().split()[1]) - before < 3_000_000
+
+
+def test_a_file_is_rotated_several_times_while_the_gateway_is_away(gateway: Gateway) -> None:
+    gateway.append(1)
+    gateway.start()
+    gateway.expect(1)
+
+    def work() -> None:
+        """logrotate counts the others up: rows.log.1 becomes rows.log.2."""
+        for number in (2, 3, 4):
+            gateway.append(number)
+            for older in (3, 2, 1):
+                path = gateway.path.with_name(f"rows.log.{older}")
+                if path.exists():
+                    path.rename(gateway.path.with_name(f"rows.log.{older + 1}"))
+            renamed(gateway)
+            time.sleep(0.02)
+        gateway.path.with_name("rows.log.old").write_text(row(90))
+        gateway.path.with_name("rows.log.1.gz").write_bytes(b"\x1f\x8b")
+        gateway.append(5)
+
+    gateway.restart(work)
+    gateway.expect(1, 2, 3, 4, 5)
+    gateway.restart()
+    gateway.append(6)
+    gateway.expect(1, 2, 3, 4, 5, 6)
+
+
+def test_a_rotated_file_whose_rows_are_all_safe_leads_to_the_next(gateway: Gateway) -> None:
+    gateway.append(1)
+    gateway.start()
+    gateway.expect(1)
+
+    def work() -> None:
+        gateway.path.rename(gateway.path.with_name("rows.log.2"))
+        time.sleep(0.02)
+        gateway.append(2)
+        renamed(gateway)
+        time.sleep(0.02)
+        gateway.append(3)
+
+    gateway.restart(work)
+    gateway.expect(1, 2, 3)

@@ -5,7 +5,7 @@
     deleted                          it is read to its end, and a new one from its beginning once it is there
 
 The same holds for what happened while the gateway was away. The file that was renamed or copied is looked for
-in the same folder.
+in the same folder, and so are those that were rotated after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import logging
 from itertools import islice
 from pathlib import Path
 
-from edge.intake.sources.files.growing import GrowingFile, file_of
+from edge.intake.sources.files.growing import GrowingFile, file_after, file_of
 from edge.intake.sources.files.position import Place
 from edge.intake.sources.files.records import CsvRecords, line_records
 from edge.intake.sources.files.settings import FileSourceSettings
@@ -43,6 +43,8 @@ class FollowedFile(FileSource):
         self._csv = CsvRecords(settings, stream) if settings.file_type == "csv" else None
         self._records = self._csv or line_records
         self._growing: GrowingFile | None = None
+        self._ended_ns: int | None = None
+        """When the file that was left, for it had been rotated, was last written."""
         self._read_to: int | None = None
         """So many bytes have been read; None while the lines before the first row are not all there."""
 
@@ -91,15 +93,19 @@ class FollowedFile(FileSource):
         """The file to go on with, at the place to go on from."""
         self._check_place()
         place = self._place
-        growing = self._growing = file_of(self._file, place)
-        self._read_to = None
+        if self._ended_ns is None:
+            growing = self._growing = file_of(self._file, place)
+        else:
+            growing = self._growing = file_after(self._file, self._ended_ns)
+        self._ended_ns = self._read_to = None
         self._counts["connected"] = 1
         if growing.has(place):
             if growing.is_replaced(self._file):
-                self._note(f"the rest of {growing.path.name} is read before it")
+                self._note(f"the rest of {growing.path.name} is read first")
         else:
             if place.offset:
-                self._note(f"it is another one, or was cut off behind row {place.rows}: all of it is read")
+                note = f"it is another file, or was cut off behind row {place.rows}"
+                self._note(f"all of {growing.path.name} is read: {note}")
             self._go_to(growing.place(0, 0))
             if place.rows and not place.inode:
                 self._skip(growing, place.rows)
@@ -115,6 +121,7 @@ class FollowedFile(FileSource):
         with self._counting:
             if self._tokens or self._growing is None:
                 return False
+            self._ended_ns = self._growing.written_ns if self._growing.is_ended else None
             self._growing.close()
             self._growing = None
             return True

@@ -7,6 +7,7 @@ file system that numbers its files anew, the bytes decide, if there are enough o
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
@@ -19,6 +20,9 @@ HEAD_BYTES = 4_096
 
 SURE_BYTES = 256
 """So many of them are enough without the inode: a file of rows hardly begins with the rows of another one."""
+
+ROTATED = re.compile(r"[.-]\d[\d.-]*")
+"""What rotation appends to the name of a file."""
 
 
 class GrowingFile:
@@ -38,6 +42,11 @@ class GrowingFile:
     @property
     def size(self) -> int:
         return os.fstat(self._file.fileno()).st_size
+
+    @property
+    def written_ns(self) -> int:
+        """When it was last written."""
+        return os.fstat(self._file.fileno()).st_mtime_ns
 
     def lines(self, offset: int) -> Iterator[bytes]:
         """The whole lines behind so many bytes, with their ends."""
@@ -82,8 +91,8 @@ class GrowingFile:
 
 
 def file_of(path: Path, place: Place) -> GrowingFile:
-    """The file to go on with: that of the place, also where it was renamed or copied within its folder and
-    has more behind it; else the one at the path. Raises OSError."""
+    """The file to go on with: that of the place, also where it was renamed or copied within its folder; else
+    the one at the path. Raises OSError."""
     try:
         here = GrowingFile(path)
     except FileNotFoundError:
@@ -97,14 +106,12 @@ def file_of(path: Path, place: Place) -> GrowingFile:
 
 
 def _moved(path: Path, place: Place) -> GrowingFile | None:
-    """The longest of the other files in the folder that are the file of the place and have more behind it."""
+    """The longest of the other files in the folder that are the file of the place."""
     best: GrowingFile | None = None
-    if not place.inode:
-        return None
-    for entry in os.scandir(path.parent):
+    for entry in os.scandir(path.parent) if place.inode else ():
         if entry.name == path.name or not entry.is_file(follow_symlinks=False):
             continue
-        if entry.stat().st_size <= (place.offset if best is None else best.size):
+        if entry.stat().st_size < (place.offset if best is None else best.size + 1):
             continue
         with suppress(OSError):  # it may have gone, or may not be readable
             file = GrowingFile(Path(entry.path))
@@ -114,3 +121,17 @@ def _moved(path: Path, place: Place) -> GrowingFile | None:
             if left is not None:
                 left.close()
     return best
+
+
+def file_after(path: Path, written_ns: int) -> GrowingFile:
+    """The file to go on with behind one that was rotated and last written then: the next of those that were
+    rotated later, which have its name and a number or a date, or else the one at the path. Raises OSError."""
+    later = [
+        (entry.stat().st_mtime_ns, entry.path)
+        for entry in os.scandir(path.parent)
+        if entry.name.startswith(path.name)
+        and ROTATED.fullmatch(entry.name, len(path.name))
+        and entry.is_file(follow_symlinks=False)
+    ]
+    following = min((found for found in later if found[0] > written_ns), default=(0, path))
+    return GrowingFile(Path(following[1]))

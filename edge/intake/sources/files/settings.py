@@ -23,8 +23,9 @@ class FileSourceSettings(Model):
     """Read the rows of a file below `input` in the gateway's data folder; DATASOURCE is its name.
 
     A file that is followed may be rotated: renamed, copied and cut off, or deleted, also while the gateway is
-    away. The rest of the old file is read first where it lies in the same folder, uncompressed. A file is
-    recognised by its inode and its first bytes. A line of CSV that cannot be read becomes a dead letter.
+    away. The rest of the old file is read first where it lies in the same folder, uncompressed, then those
+    that were rotated after it (its name with a number or a date). A file is recognised by its inode and its
+    first bytes. A line of CSV that cannot be read becomes a dead letter.
     """
 
     path: str | None = Field(None, description="folder of the file, below the input folder")
