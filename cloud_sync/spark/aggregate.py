@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,7 @@ from cloud_sync.names import utc_date
 from cloud_sync.spark import fleet, intake, quality
 from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.ledger.files import FILES, hour_of
+from cloud_sync.spark.ledger.identities import settle
 from cloud_sync.spark.ledger.ranges import overlapping
 from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
@@ -38,9 +40,9 @@ FLEET_PARTITION = ("of_rule", "of_level", "of_day")
 
 @dataclass(slots=True)
 class Counts:
-    """The counters of a batch. `conflicting` records share an identity but differ: a disk was copied or set
-    back, or two machines run under one gateway id. `expired` lie before the day from which the tables are
-    kept. `held` ones break a check that keeps them out; `failed` are checks that fail the run."""
+    """The counters of a batch. `conflicting` records share an identity but differ (`ledger.identities`);
+    `copied` are their gateways. `expired` ones lie before the day from which the tables are kept. `held` ones
+    break a check that keeps them out; `failed` are checks that fail the run."""
 
     files: int = 0
     rows: int = 0
@@ -50,24 +52,22 @@ class Counts:
     expired: int = 0
     held: int = 0
     failed: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """Records of a batch with each identity once. `losers` (identity and digest) leave the tables, and the
-    groups in `dirty` are made anew."""
-
-    new: DataFrame
-    losers: DataFrame | None = None
-    dirty: DataFrame | None = None
+    copied: list[str] = field(default_factory=list)
 
 
 class Batch:
-    """One batch, which changes `version`. `run` is unique and names the folders of the written parts. Nothing
-    counts before the version is committed. `close` frees what it has cached."""
+    """One batch, which changes `version`. `run` is unique and names the folders of the written parts; `at_ms`
+    is the instant of the run. Nothing counts before the version is committed. `close` frees what it has
+    cached."""
 
     def __init__(
-        self, spark: SparkSession, bucket: Storage, tables: Tables, version: Version, run: str
+        self,
+        spark: SparkSession,
+        bucket: Storage,
+        tables: Tables,
+        version: Version,
+        run: str,
+        at_ms: int | None = None,
     ) -> None:
         self.counts = Counts()
         self._spark = spark
@@ -75,6 +75,7 @@ class Batch:
         self._tables = tables
         self._version = version
         self.run = run
+        self._at_ms = at_ms
         self._frames: list[DataFrame] = []
 
     def cached(self, frame: DataFrame) -> DataFrame:
@@ -117,7 +118,7 @@ class Batch:
         version = self._version
         older = overlapping(self._spark, self._tables, version, found)
         again = {row["again"] for row in older if row["again"]}
-        counted: dict[str, int] = {}
+        counted: dict[str, tuple[int, int]] = {}
         if new := [row for row in found if row["manifest"] not in again]:
             old_keys = {_records_key(row["rule_id"], row["day"]) for row in older} & version.records.keys()
             records = read.where(~F.col("manifest").isin(again)) if again else read
@@ -125,15 +126,18 @@ class Batch:
         rows = []
         for row in found:
             name = row["manifest"]
-            told = (0, 0, 0) if name in again else (row["rows"], counted.get(name, 0), row["held"])
+            count, conflicting = counted.get(name, (0, 0))
+            told = (0, 0, 0, 0) if name in again else (row["rows"], count, row["held"], conflicting)
             origin = (row[column] for column in FILE_SUMMARY)
             rows.append((*origin, *told, self.run, hour_of(places.get(name))))
         self.close()  # what follows does not read the records again
         self._note(local(self._spark, rows, FILES), len(rows))
 
-    def _counted(self, read: DataFrame, files: Sequence[Any], old_keys: Sequence[str]) -> dict[str, int]:
-        """Take in the records of new files; the number of those that count, by file. `old_keys` are the
-        partitions that may hold some of them already."""
+    def _counted(
+        self, read: DataFrame, files: Sequence[Any], old_keys: Sequence[str]
+    ) -> dict[str, tuple[int, int]]:
+        """Take in the records of new files; the numbers of those that count and of conflicting ones, by file.
+        `old_keys` are the partitions that may hold some of them already."""
         counts, version = self.counts, self._version
         counts.files, counts.rows = len(files), sum(row["rows"] for row in files)
         kept = [row for row in files if row["day"] >= version.retained_from]
@@ -148,11 +152,17 @@ class Batch:
             .select(*names_of(fleet.RECORDS))
         )
         if not old_keys and not _overlap(kept):
-            self._write(self._restated(Settled(records), kept), kept)
-            return {row["manifest"]: row["rows"] - row["held"] for row in kept}
-        settled = self._settle(records, old_keys)
-        self._write(self._restated(settled, kept), kept)
-        return {row["file"]: row["count"] for row in settled.new.groupBy("file").count().collect()}
+            self._write(records, self._dirty(records, None, kept), None, kept)
+            return {row["manifest"]: (row["rows"] - row["held"], 0) for row in kept}
+        offered = counts.rows - counts.expired - counts.held
+        settled = settle(records, offered, self._records(old_keys), self.cached)
+        counts.duplicates, counts.conflicting = settled.duplicates, sum(settled.conflicting.values())
+        dirty = self._dirty(settled.new, settled.replaced, kept)
+        self._write(settled.new, dirty, settled.replaced, kept)
+        new = {row["file"]: row["count"] for row in settled.added.groupBy("file").count().collect()}
+        other = settled.conflicting
+        counts.copied = sorted({row["gateway"] for row in kept if other.get(row["manifest"])})
+        return {name: (new.get(name, 0), other.get(name, 0)) for name in (row["manifest"] for row in kept)}
 
     def _note(self, files: DataFrame, count: int) -> None:
         """Add files (rows of FILES) to the table of them, and to what those of each spool add up to."""
@@ -161,7 +171,7 @@ class Batch:
         path = f"files/run={self.run}"
         self._tables.write(files, path)
         version.files.append(Part(path, count))
-        both = before.unionByName(spools.of_files(files, version.retained_from))
+        both = before.unionByName(spools.of_files(files, version.retained_from, self._at_ms))
         path = f"spools/run={self.run}"
         self._tables.write(spools.summed(both, *spools.KEY).coalesce(1), path)
         version.spools = [Part(path)]
@@ -178,46 +188,17 @@ class Batch:
             self._version.checks.append(Part(path, broken.count()))
             self.counts.failed = quality.failures(broken)
 
-    # --- each identity once ---------------------------------------------------------------------------------
-
-    def _settle(self, records: DataFrame, old_keys: Sequence[str]) -> Settled:
-        """Keep of records that share an identity the one with the smallest digest, whatever came first."""
-        counts, identity = self.counts, list(fleet.IDENTITY)
-        unique = self.cached(fleet.deduplicated(records))
-        found = unique.agg(F.count("*"), F.sum("conflicting")).collect()[0]
-        offered = counts.rows - counts.expired - counts.held
-        counts.duplicates, counts.conflicting = offered - found[0] - found[1], found[1]
-        unique = unique.drop("conflicting")
-        old = self._records(old_keys)
-        if old is None:
-            return Settled(unique)
-        before = old.select(*identity, F.col("digest").alias("old_digest"), F.struct("*").alias("old"))
-        known = self.cached(before.join(unique.select(*identity, "digest"), identity))
-        same, other = known.agg(
-            *(F.count_if(F.expr(f"digest {sign} old_digest")) for sign in ("=", "<>"))
-        ).collect()[0]
-        counts.duplicates += same
-        counts.conflicting += other
-        new = unique.join(known.where("digest >= old_digest").select(*identity), identity, "left_anti")
-        better = known.where("digest < old_digest")
-        if not other or better.isEmpty():
-            return Settled(new)
-        losers = better.select(*identity, F.col("old_digest").alias("digest"))
-        dirty = self.groups_of(better.select("old.*")).select(*fleet.GROUP).distinct()
-        return Settled(new, self.cached(losers), self.cached(dirty))
-
-    def _restated(self, settled: Settled, files: Sequence[Any]) -> Settled:
-        """Make anew the groups of rules that restate windows: there a record counts or not depending on
-        others."""
+    def _dirty(self, new: DataFrame, replaced: DataFrame | None, files: Sequence[Any]) -> DataFrame | None:
+        """The groups that are made anew: those of replaced records, and those of rules that restate windows,
+        where a record counts or not depending on others. None for none."""
         version = self._version
         version.restated = sorted({*version.restated, *(row["rule_id"] for row in files if row["restates"])})
         version.sketched = sorted({*version.sketched, *(row["rule_id"] for row in files if row["sketches"])})
         rules = sorted({row["rule_id"] for row in files} & set(version.restated))
-        if not rules:
-            return settled
-        touched = self.groups_of(settled.new.where(F.col("rule_id").isin(rules))).select(*fleet.GROUP)
-        dirty = touched if settled.dirty is None else touched.unionByName(settled.dirty)
-        return Settled(settled.new, settled.losers, self.cached(dirty.distinct()))
+        found = [new.where(F.col("rule_id").isin(rules))] if rules else []
+        found += [] if replaced is None else [replaced]
+        groups = [self.groups_of(records).select(*fleet.GROUP) for records in found]
+        return self.cached(reduce(DataFrame.unionByName, groups).distinct()) if groups else None
 
     def groups_of(self, records: DataFrame) -> DataFrame:
         """One row per record and level, for the windows that the tables keep."""
@@ -229,26 +210,28 @@ class Batch:
 
     # --- writing --------------------------------------------------------------------------------------------
 
-    def _write(self, settled: Settled, files: Sequence[Any]) -> None:
-        """Write new records, and the fleet windows that they touch. `files` tell which
-        partitions those are in."""
+    def _write(
+        self, new: DataFrame, dirty: DataFrame | None, replaced: DataFrame | None, files: Sequence[Any]
+    ) -> None:
+        """Write new records, take out those that they have replaced, and write the fleet windows that they
+        touch; groups in `dirty` are made anew. `files` tell which partitions those are in."""
         keys = sorted({_records_key(row["rule_id"], row["day"]) for row in files})
         columns = [F.col("rule_id").alias("of_rule"), F.col("day").alias("of_day")]
-        stored = settled.new.select(*names_of(fleet.RECORDS), *columns)
+        stored = new.select(*names_of(fleet.RECORDS), *columns)
         path = f"records/run={self.run}"
         self._tables.write(stored.repartition("of_rule", "of_day"), path, "of_rule", "of_day")
         written = self._tables.existing(partition_paths("records", self.run, keys))
         for key, part in written.items():
             self._version.records.setdefault(key, []).append(part)
-        if settled.losers is not None and settled.dirty is not None:
-            self.rewrite_records(self._keys_of(settled.dirty), settled.losers)
+        if replaced is not None and dirty is not None:
+            self.rewrite_records(self._keys_of(dirty), replaced.select(*fleet.IDENTITY, "digest"))
         self.rewrite_records(
             [key for key in written if len(self._version.records[key]) > RECORDS_PARTS_MAX], None
         )
         touched = {"/".join((f"of_rule={row['rule_id']}", *spot)) for row in files for spot in _spots(row)}
         sketches = self._sketches({row["rule_id"] for row in files})
-        cells = fleet.contributions(self.groups_of(settled.new), sketches=sketches)
-        self.merge(cells, touched, settled.dirty, sketches=sketches)
+        cells = fleet.contributions(self.groups_of(new), sketches=sketches)
+        self.merge(cells, touched, dirty, sketches=sketches)
 
     def _sketches(self, rules: set[str]) -> bool:
         """True if states of these rules may hold sketches."""

@@ -2,8 +2,9 @@
 and which windows are final.
 
 A gateway is silent if its newest sign of life is older than the newest of the fleet by `SILENT_MS`;
-ages count from there, not from the clock of this machine. A window that ends after the newest listing of the
-bucket counts from that: the clock of its gateway is ahead, which is no reason to call the others silent.
+ages count from there, not from the clock of this machine. A window that ends after the run that took it in
+counts from that run: the clock of its gateway is ahead. That is no reason to call the others silent, nor to
+call the gateway itself alive when it sends no more.
 A window is final once every gateway of its rule that is not silent has uploaded rows up to its end.
 """
 
@@ -27,9 +28,10 @@ SKEW_MS = 60_000
 def gateways(spark: SparkSession, out: str) -> DataFrame:
     """`view.gateways` with `alive_ms`, the newest sign of life (the end of a window, or a heartbeat),
     `behind_ms`, its distance from the fleet's newest, and `state`, a list of the words silent,
-    missing, duplicate and skewed."""
+    missing, duplicate, conflicting and skewed."""
     listed_ms = Tables(spark, open_storage(spark, out)).current().listed_ms
-    last = F.least(F.unix_millis("last"), F.lit(listed_ms or None).cast("BIGINT"))
+    seen = F.unix_millis("taken"), F.lit(listed_ms or None).cast("BIGINT")
+    last = F.least(F.unix_millis("last"), *seen)
     signs = [F.coalesce(sign, F.lit(0)) for sign in (last, F.unix_millis("heartbeat"))]
     found = view.gateways(spark, out).withColumn("alive_ms", F.greatest(*signs))
     newest = found.agg(F.max("alive_ms").alias("newest_ms"))
@@ -38,6 +40,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
         "silent": F.col("behind_ms") > SILENT_MS,
         "missing": F.col("missing") > 0,
         "duplicate": F.col("duplicates") > 0,
+        "conflicting": F.col("conflicting") > 0,
         "skewed": F.abs("clock_behind_ms") > SKEW_MS,
     }
     words = F.array(*(F.when(condition, F.lit(word)) for word, condition in holds.items()))

@@ -195,8 +195,10 @@ def _rows(file: dict[str, Any], keys: Keys | None) -> Iterator[dict[str, Any]]:
         for what, most in (("length", MANIFEST_BYTES_MAX), ("data_length", FILE_BYTES_MAX)):
             if file[what] is not None and file[what] > most:
                 raise Bad(f"a file of {file[what]} bytes is beyond the bound of {most}")
-        content = b"" if file["data_length"] == 0 else file["content"]  # Spark reads no empty files
-        manifest, records = read_file(path, file["announcement"], content, keys, file["declaration"])
+        # Spark reads no empty files.
+        announcement = b"" if file["length"] == 0 else file["announcement"]
+        content = b"" if file["data_length"] == 0 else file["content"]
+        manifest, records = read_file(path, announcement, content, keys, file["declaration"])
     except Bad as bad:
         yield {"manifest": path, "reason": str(bad)}
         return

@@ -24,7 +24,7 @@ from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import Held, held
 from cloud_sync.spark.session import SparkMissing, failure_in_words, session
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
-from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownGateway, UnknownVersion, Version, local
+from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownGateway, UnknownVersion, Version
 from rules.problems import in_words
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ OK, FAILED, QUARANTINED, BROKEN = 0, 1, 2, 3
 
 FILES_PER_BATCH = 2_000
 """The number of files of one version, whose names the driver holds in memory."""
-RUNS = (
-    "run STRING, version BIGINT, at TIMESTAMP, files BIGINT, rows BIGINT, quarantined BIGINT, "
-    "duplicates BIGINT, conflicting BIGINT, expired BIGINT, held BIGINT"
-)
 _IN_WORDS = (JavaMissing, SparkMissing, StorageMissing, Held, Conflict, UnknownGateway, UnknownVersion)
-COUNTERS = ("files", "rows", "quarantined", "duplicates", "conflicting", "expired", "held")
 
 
 class JobError(Exception):
@@ -52,7 +47,8 @@ class JobError(Exception):
 @dataclass(slots=True)
 class Metrics:
     """The counters of one run; `aggregate.Counts` are those of a batch. `twins` are gateways of whose spools
-    two were in use at one time: two machines under one id. `held` records break a check that keeps them out,
+    two were in use at one time: two machines under one id; `copied` are those of conflicting records: their
+    disk was copied or set back. `held` records break a check that keeps them out,
     `failed` are checks that fail the run, `stale` the gateways
     whose rows of a rule are older than a check of it allows."""
 
@@ -67,12 +63,16 @@ class Metrics:
     expired: int = 0
     held: int = 0
     failed: list[str] = field(default_factory=list)
+    copied: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     twins: list[str] = field(default_factory=list)
 
     def add(self, counts: Counts) -> None:
         """Add the counters of a batch."""
+        from cloud_sync.spark.ledger.runs import COUNTERS
+
         self.failed += counts.failed
+        self.copied = sorted({*self.copied, *counts.copied})
         for name in COUNTERS:
             setattr(self, name, getattr(self, name) + getattr(counts, name))
 
@@ -98,7 +98,7 @@ class Options:
 
 
 def main(bucket: str, out: str, options: Options) -> int:
-    """Run the job once and return the exit code: 0 ok, 2 something is in quarantine,
+    """Run the job once and return the exit code: 0 ok, 2 something is in quarantine or conflicts,
     3 a check that fails the run is broken, 1 failed.
 
     `bucket` and `out` are paths that Spark can read. `show` prints the fleet tables, `dry_run` checks every
@@ -126,7 +126,7 @@ def main(bucket: str, out: str, options: Options) -> int:
         return BROKEN
     if not is_told:
         return FAILED
-    return QUARANTINED if metrics.quarantined or metrics.held else OK
+    return QUARANTINED if metrics.quarantined or metrics.held or metrics.conflicting else OK
 
 
 def _tell(report: str, file: str | None) -> bool:
@@ -142,12 +142,17 @@ def _tell(report: str, file: str | None) -> bool:
 
 
 def _left_out(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
-    """One sentence with the numbers of files and records that do not count, and the command that lists the
-    reasons; none if all count."""
-    if not (metrics.quarantined or metrics.held):
-        return
-    counted = f"files that do not count: {metrics.quarantined}, records: {metrics.held}"
-    yield counted if dry_run else f"{counted}; see why with: penstock cloud report {out}"
+    """A sentence with the numbers of files and records that do not count, and the command that lists the
+    reasons; and one with the gateways of conflicting records."""
+    if metrics.quarantined or metrics.held:
+        counted = f"files that do not count: {metrics.quarantined}, records: {metrics.held}"
+        yield counted if dry_run else f"{counted}; see why with: penstock cloud report {out}"
+    if metrics.conflicting:
+        yield (
+            f"conflicting records: {metrics.conflicting}, of gateways {', '.join(metrics.copied)}: each has "
+            "the number of another record and another content, and one of the two counts; "
+            "a disk was copied or set back, so give each machine a gateway.id of its own"
+        )
 
 
 @contextmanager
@@ -295,6 +300,7 @@ class _Run:
         self._renew = renew
         self._options = options
         current = tables.current()
+        self._is_first = not current.number
         self._metrics = Metrics(run, current.number)
         self._quarantine: list[Part] = []
         self._quarantine_before = current.quarantine
@@ -309,6 +315,8 @@ class _Run:
             for number, named in enumerate(batches):
                 self._renew()
                 self._batch(named, f"{self._run}-{number}")
+        if self._is_first and self._metrics.version:
+            self._tables.sweep()
         if self._metrics.files:
             self._metrics.twins = self._twins()
         return self._metrics
@@ -316,6 +324,7 @@ class _Run:
     def _batch(self, named: list[Any], run: str) -> None:
         from cloud_sync.spark.aggregate import Batch
         from cloud_sync.spark.intake import measured
+        from cloud_sync.spark.ledger import runs
         from cloud_sync.spark.ledger.files import FILES, ORDER
         from cloud_sync.spark.quality import CHECKS
 
@@ -330,7 +339,8 @@ class _Run:
         # Until then those of the last run stay: were this one killed, the next would know where to look.
         version.quarantine = list(self._quarantine)
         version.heartbeats = self._heartbeats
-        with closing(Batch(self._spark, self._bucket, self._tables, version, run)) as batch:
+        at_ms = self._listing.at_ms
+        with closing(Batch(self._spark, self._bucket, self._tables, version, run, at_ms)) as batch:
             counts = batch.take(listed, self._options.keys)
         if is_last and not counts.files and _same(self._tables, version):
             self._metrics.add(counts)
@@ -340,8 +350,8 @@ class _Run:
             version.quarantine = [*self._quarantine_before, *self._quarantine]
         version.files = self._tables.merged(version.files, run, "files", FILES, ORDER)
         version.checks = self._tables.merged(version.checks, run, "checks", CHECKS)
-        version.runs.append(self._run_record(counts, version.number, run))
-        version.runs = self._tables.merged(version.runs, run, "runs", RUNS)
+        version.runs.append(runs.note(self._spark, self._tables, run, version.number, asdict(counts)))
+        version.runs = self._tables.merged(version.runs, run, "runs", runs.RUNS)
         self._tables.commit(version)
         self._metrics.add(counts)
         self._metrics.version = version.number
@@ -361,17 +371,6 @@ class _Run:
         finally:
             new.unpersist()
         return [Part(path)]
-
-    def _run_record(self, counts: Counts, number: int, run: str) -> Part:
-        from pyspark.sql import functions as F
-
-        schema = RUNS.replace("at TIMESTAMP, ", "")
-        counted = asdict(counts)
-        row = (run, number, *(counted[name] for name in COUNTERS))
-        frame = local(self._spark, [row], schema).withColumn("at", F.current_timestamp())
-        path = f"runs/run={run}"
-        self._tables.write(frame.select("run", "version", "at", *frame.columns[2:-1]).coalesce(1), path)
-        return Part(path, 1)
 
     def _twins(self) -> list[str]:
         from cloud_sync.spark import view

@@ -71,14 +71,17 @@ def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int
         beats = tables.read([part.path for part in version.heartbeats], heartbeats.HEARTBEATS)
         if files.isEmpty() and beats.where(F.col("gateway") == gateway).isEmpty():
             raise UnknownGateway(f"{out} holds nothing of a gateway {gateway}; {_REMEDY} {out}")
+        reached = spools.read(tables, version)
+        checks = tables.read([part.path for part in version.checks], CHECKS)
+        told = (beats, checks, reached.where("last_ms IS NOT NULL"))
+        if all(rows.where(F.col("gateway") == gateway).isEmpty() for rows in told):
+            return 0  # it was forgotten before
         found = files.select("rule_id", "day").distinct().collect()
         keys = {f"of_rule={rule_id}/of_day={day}" for rule_id, day in found} & version.records.keys()
         count = _forget_records(batch, tables, version, gateway, sorted(keys)) if keys else 0
-        checks = tables.read([part.path for part in version.checks], CHECKS)
-        reached = spools.forgotten(spools.read(tables, version), gateway)
         version.heartbeats = _rewritten(batch, tables, heartbeats.forgotten(beats, gateway), "heartbeats")
         version.checks = _rewritten(batch, tables, checks.where(F.col("gateway") != gateway), "checks")
-        version.spools = _rewritten(batch, tables, reached, "spools")
+        version.spools = _rewritten(batch, tables, spools.forgotten(reached, gateway), "spools")
         return count
 
     return _changed(spark, out, now_ms, change)
@@ -107,8 +110,7 @@ def _rewritten(batch: Batch, tables: Tables, rows: DataFrame, table: str) -> lis
 def _changed(
     spark: SparkSession, out: str, now_ms: Callable[[], int], change: Change, *, sweeps: bool = False
 ) -> int:
-    """Make one version by `change`, with the lease in hand. `sweeps` deletes parts that no version names:
-    after the commit, which a run that lost its lease and still writes cannot follow."""
+    """Make one version by `change`, with the lease in hand. `sweeps` deletes parts that no version names."""
     storage = open_storage(spark, out)
     tables = Tables(spark, storage)
     run = uuid.uuid4().hex[:12]
@@ -121,6 +123,6 @@ def _changed(
         if sweeps or encode(version) != encode(tables.current()):
             version.number, version.run = version.number + 1, run
             tables.commit(version)
-        for path in tables.orphans() if sweeps else ():
-            storage.delete(path)
+        if sweeps:
+            tables.sweep()
         return done

@@ -118,7 +118,7 @@ def freshness(spark: SparkSession, tables: Tables, now_ms: int) -> DataFrame:
         return nothing(spark, "gateway STRING, rule STRING, behind_ms BIGINT, outcome STRING")
     bounds = local(spark, limits, "rule_id STRING, freshness_ms BIGINT, outcome STRING")
     newest_ms = spools.summed(spools.read(tables, version), "gateway", "rule", "rule_id").withColumn(
-        "behind_ms", F.lit(now_ms) - F.col("last_ms")
+        "behind_ms", F.lit(now_ms) - spools.newest_ms()
     )
     stale = newest_ms.join(F.broadcast(bounds), "rule_id").where("behind_ms > freshness_ms")
     return stale.select("gateway", "rule", "behind_ms", "outcome")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from cloud_sync.spark import completeness, fleet, view
-from cloud_sync.spark.job import RUNS
+from cloud_sync.spark.ledger.runs import RUNS
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables, Version
 
@@ -30,6 +30,7 @@ GATEWAY_COLUMNS = (
     "rows",
     "held",
     "duplicates",
+    "conflicting",
     "highest_seq",
     "missing",
     "waiting",
@@ -39,6 +40,7 @@ GATEWAY_COLUMNS = (
     "lost",
     "first",
     "last",
+    "taken",
     "heartbeat",
     "clock_behind_ms",
     "silent for",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -119,10 +120,11 @@ LISTS = ("files", "runs", "quarantine", "heartbeats", "spools", "checks")
 
 
 def decode(content: bytes) -> Version:
-    """The version in a file. Raises UnknownVersion."""
+    """The version in a file. Raises UnknownVersion for one of a newer penstock, for a damaged one any other
+    error."""
     found = json.loads(content)
-    if found.get("format") != FORMAT:
-        raise UnknownVersion(f"the tables have format {found.get('format')}, this job knows {FORMAT}")
+    if found["format"] > FORMAT:
+        raise UnknownVersion(f"has format {found['format']}, this job knows {FORMAT}; update penstock")
     lists = {name: [Part(*part) for part in found.get(name, ())] for name in LISTS}
     return Version(
         found["number"],
@@ -166,17 +168,12 @@ class Tables:
 
     def current(self) -> Version:
         """The newest version; an empty one if there is none. Raises UnknownVersion."""
-        names = sorted(name for name in self.storage.names(VERSIONS) if name.endswith(".json"))
-        content = self.storage.read(f"{VERSIONS}/{names[-1]}") if names else None
-        if content is None:
-            return Version()
-        try:
-            return decode(content)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise UnknownVersion(
-                f"{self.storage.root}/{VERSIONS}/{names[-1]} is damaged; delete it, "
-                "then the version before it counts and the next run takes in what came after that"
-            ) from None
+        names = self._names()
+        return (names and _version_in(self.storage, names[-1])) or Version()
+
+    def _names(self) -> list[str]:
+        """The files of the versions that are kept, in their order."""
+        return sorted(f"{VERSIONS}/{name}" for name in self.storage.names(VERSIONS) if name.endswith(".json"))
 
     def commit(self, version: Version) -> None:
         """Make `version` (whose number is one above the one it was made from) the current one. Raises
@@ -188,14 +185,16 @@ class Tables:
         self._drop(version.number - KEPT_VERSIONS)
 
     def _drop(self, number: int) -> None:
-        """Forget a version, with the parts that its successor had already replaced."""
-        old, successor = (self.storage.read(_name(at)) for at in (number, number + 1))
-        if old is None:
-            return
-        if successor is not None:
-            for path in decode(old).paths() - decode(successor).paths():
-                self.storage.delete(path)
-        self.storage.delete(_name(number))
+        """Forget a version, with the parts that its successor had already replaced. A damaged one stays until
+        somebody deletes it, and `sweep` then deletes its parts."""
+        with suppress(UnknownVersion):
+            old, successor = (version_at(self.storage, at) for at in (number, number + 1))
+            if old is None:
+                return
+            if successor is not None:
+                for path in old.paths() - successor.paths():
+                    self.storage.delete(path)
+            self.storage.delete(_name(number))
 
     def read(self, paths: Iterable[str], schema: str) -> DataFrame:
         """The rows of some parts; none of no parts."""
@@ -229,13 +228,16 @@ class Tables:
         self.write(rows.sortWithinPartitions(*order) if order else rows, path)
         return [*(part for part in parts if part not in tier), Part(path, sum(part.rows for part in tier))]
 
-    def orphans(self) -> list[str]:
-        """Folders of runs that no kept version names: leftovers of killed runs."""
-        kept = set()
-        for name in self.storage.names(VERSIONS):
-            content = self.storage.read(f"{VERSIONS}/{name}")
-            paths = decode(content).paths() if content and name.endswith(".json") else set()
-            kept |= {path.split("/")[1].removeprefix("run=") for path in paths}
+    def sweep(self) -> None:
+        """Delete what killed runs have left. For a run that has committed a version: one that lost its lease
+        and still writes cannot commit after it."""
+        for path in self._orphans():
+            self.storage.delete(path)
+
+    def _orphans(self) -> list[str]:
+        """Folders of runs that no kept version names."""
+        versions = (_version_in(self.storage, name) or Version() for name in self._names())
+        kept = {path.split("/")[1].removeprefix("run=") for version in versions for path in version.paths()}
         return [
             f"{table}/{folder}"
             for table in ("records", "fleet", *LISTS)
@@ -263,9 +265,24 @@ def partition_paths(table: str, run: str, keys: Iterable[str]) -> Mapping[str, s
 
 
 def version_at(storage: Storage, number: int) -> Version | None:
-    """A version that is kept; None of another."""
-    content = storage.read(_name(number))
-    return decode(content) if content else None
+    """A version that is kept; None of another. Raises UnknownVersion."""
+    return _version_in(storage, _name(number))
+
+
+def _version_in(storage: Storage, name: str) -> Version | None:
+    """The version in a file; None if it is not there. Raises UnknownVersion with its name and the remedy."""
+    content = storage.read(name)
+    if content is None:
+        return None
+    try:
+        return decode(content)
+    except UnknownVersion as unknown:
+        raise UnknownVersion(f"{storage.root}/{name} {unknown}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise UnknownVersion(
+            f"{storage.root}/{name} is damaged; delete it, then the newest version that is left counts "
+            "and the next run takes in what came after that"
+        ) from None
 
 
 def _name(number: int) -> str:

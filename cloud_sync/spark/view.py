@@ -69,7 +69,8 @@ def sketches(spark: SparkSession, out: str, rule: str, column: str, level: str |
 
 def gateways(spark: SparkSession, out: str) -> DataFrame:
     """One row per gateway and spool: `rows` that count, those `held` back by a check,
-    `duplicates` (rows that came again), `highest_seq`, the `first` and `last` instant of its windows.
+    `duplicates` (rows that came again), `conflicting` ones (rows whose number came with another content),
+    `highest_seq`, the `first` and `last` instant of its windows, and `taken`: when a run last took a file in.
 
     From its heartbeat: `missing` rows that it has uploaded and that are not in the tables; those that are
     `waiting` there or `set_aside`, and those that it `dropped`, that `expired` there or were `lost`; when the
@@ -88,6 +89,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
         rows.alias("rows"),
         F.coalesce("held", F.lit(0)).alias("held"),
         F.coalesce("duplicates", F.lit(0)).alias("duplicates"),
+        F.coalesce("conflicting", F.lit(0)).alias("conflicting"),
         F.greatest("highest_seq", "stored_seq").alias("highest_seq"),
         F.when(F.col("uploaded").isNull(), F.col("highest_seq") - seen)
         .otherwise(F.greatest(F.col("uploaded") - seen, F.lit(0)))
@@ -99,6 +101,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
         "lost",
         F.timestamp_millis("first_ms").alias("first"),
         F.timestamp_millis("last_ms").alias("last"),
+        F.timestamp_millis("taken_ms").alias("taken"),
         F.timestamp_millis("arrived_ms").alias("heartbeat"),
         (F.col("arrived_ms") - F.col("at_ms")).alias("clock_behind_ms"),
     )

@@ -182,15 +182,16 @@ def _printed(work: Callable[[argparse.Namespace], str], arguments: argparse.Name
 
 def _keys(path: str) -> dict[str, str]:
     from cloud_sync.signing import read_keys
+    from rules.problems import in_words
 
     try:
         return read_keys(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{path}: {error}") from None
+        raise argparse.ArgumentTypeError(f"{path}: {in_words(error, with_file=False)}") from None
 
 
 def aggregate(arguments: argparse.Namespace) -> int:
-    """The Spark job; its own exit codes: 0 ok, 1 failed, 2 something is in quarantine."""
+    """The Spark job; its own exit codes: 0 ok, 1 failed, 2 something is in quarantine or conflicts."""
     from cloud_sync.spark import job
     from edge.clock import SystemClock
 

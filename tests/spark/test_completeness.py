@@ -99,6 +99,20 @@ def test_a_clock_that_is_ahead_makes_no_other_gateway_silent(
     assert [(row["waiting_for"], row["is_final"]) for row in windows] == [(1, False), (2, False), (3, False)]
 
 
+def test_a_gateway_whose_clock_is_ahead_is_silent_when_it_sends_no_more(
+    spark: Any, bucket: Path, out: Path
+) -> None:
+    """Both send at minute 20, one of them by a clock that is a day ahead; at minute 260 only the other one is
+    left."""
+    upload(bucket, "ahead", at(24 * HOUR))
+    upload(bucket, "gw1", at(20))
+    assert run(bucket, out, now_ms=lambda: DAY_MS + 20 * 60_000)[0] == job.OK
+    upload(bucket, "gw1", at(260))
+    assert run(bucket, out, now_ms=lambda: DAY_MS + 260 * 60_000)[0] == job.OK
+    states = {found["gateway"]: found["state"] for found in completeness.gateways(spark, str(out)).collect()}
+    assert states == {"ahead": ["silent"], "gw1": []}
+
+
 def test_the_report_has_the_gateways_of_all_keys_of_the_newest_window(
     spark: Any, bucket: Path, out: Path
 ) -> None:

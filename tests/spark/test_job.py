@@ -21,7 +21,7 @@ from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name, manifest_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import partial
-from cloud_sync.spark import job, maintenance, report, tables, view
+from cloud_sync.spark import completeness, job, maintenance, report, tables, view
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables
 from cloud_sync.spool import Spool
@@ -155,7 +155,7 @@ def upload_again(bucket: Path) -> int:
 
 
 def test_one_identity_with_two_contents_counts_once_whatever_came_first(
-    spark: Any, bucket: Path, tmp_path: Path
+    spark: Any, bucket: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A disk is set back: its sequence numbers come again, with other rows, on another day too."""
     first = rows(random.Random(1), 6)
@@ -175,7 +175,17 @@ def test_one_identity_with_two_contents_counts_once_whatever_came_first(
             shutil.rmtree(disk)
             shutil.copytree(tmp_path / "copy", disk)
             code, metrics = run(target, target.parent / f"out-{target.name}")
-            assert (code, metrics["rows"], metrics["conflicting"]) == (job.OK, 6, 6 * number)
+            assert (metrics["rows"], metrics["conflicting"]) == (6, 6 * number)
+            assert (code, metrics["copied"]) == ((job.QUARANTINED, ["gw1"]) if number else (job.OK, []))
+    told = capsys.readouterr().err.splitlines()
+    sentence = (
+        "penstock cloud aggregate: conflicting records: 6, of gateways gw1: each has the number of another"
+    )
+    assert len([line for line in told if line.startswith(sentence)]) == 2
+    for target in (bucket, other):
+        (gateway,) = completeness.gateways(spark, str(tmp_path / f"out-{target.name}")).collect()
+        assert [gateway[name] for name in ("rows", "conflicting", "missing")] == [6, 6, 0]
+        assert gateway["state"] == ["duplicate", "conflicting"]
     one, two = (fleet_table(spark, tmp_path / f"out-{target.name}") for target in (bucket, other))
     assert one == two and sum(line[-1] for line in one.values()) == 6
     assert {start // 86_400_000 for start, _ in one} == {DAY_MS // 86_400_000, DAY_MS // 86_400_000 + 1}, (
@@ -332,6 +342,9 @@ def test_an_empty_file_is_not_a_missing_one(spark: Any, bucket: Path, out: Path)
     (bucket / name).write_bytes(b"")
     assert run(bucket, out)[0] == job.QUARANTINED
     assert quarantine(spark, out)[name].startswith("the file has 0 bytes, the manifest says ")
+    (bucket / arrival_name(name, DAY_MS)).write_bytes(b"")
+    assert run(bucket, out)[0] == job.QUARANTINED
+    assert quarantine(spark, out)[name] == "the manifest is empty: it was damaged in the bucket"
 
 
 def test_a_missing_bucket_is_one_sentence(

@@ -67,6 +67,17 @@ def upload(bucket: Path, gateway: str, *rows: Record) -> list[str]:
     return [manifest_name(path.relative_to(bucket).as_posix()) for path in found]
 
 
+def test_a_gateway_whose_clock_is_ahead_is_stale_when_it_sends_no_more(
+    spark: Any, bucket: Path, out: Path
+) -> None:
+    """By the job's clock its row came five hours before it was made; a minute is allowed."""
+    upload(bucket, "gw1", row(FIRST, 1))
+    came_ms = DAY_MS - 5 * 3_600_000
+    assert run(bucket, out, now_ms=lambda: came_ms + 60_000)[1]["stale"] == []
+    assert run(bucket, out, now_ms=lambda: came_ms + 120_000)[1]["stale"] == []
+    assert run(bucket, out, now_ms=lambda: came_ms + 120_001)[1]["stale"] == [f"gw1 {RULE}"]
+
+
 def test_rows_that_break_checks_are_counted_held_back_or_fail_the_run(
     spark: Any, bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ control files through Hadoop."""
 from __future__ import annotations
 
 import random
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from cloud_sync.names import arrival_name
 from cloud_sync.schemas import Check
 from cloud_sync.spark import maintenance, report, view
 from cloud_sync.spark.intake import data_name
-from cloud_sync.spark.storage import HadoopStorage
+from cloud_sync.spark.storage import HadoopStorage, open_storage
+from cloud_sync.spark.tables import Tables
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
 from edge.cli import main
@@ -109,6 +111,10 @@ def test_a_forgotten_gateway_is_in_no_list(
 
     assert main(["cloud", "forget", str(out), "gw1"]) == 0
     assert capsys.readouterr().out == "1 records forgotten\n"
+    versions = sorted(path.name for path in (out / "_versions").iterdir())
+    assert main(["cloud", "forget", str(out), "gw1"]) == 0
+    assert capsys.readouterr().out == "0 records forgotten\n"
+    assert sorted(path.name for path in (out / "_versions").iterdir()) == versions
     again = bucket / arrival_name(data_name(manifest), DAY_MS + 60 * 60_000)
     again.parent.mkdir(parents=True)
     again.write_bytes((bucket / arrival_name(data_name(manifest), DAY_MS)).read_bytes())
@@ -122,6 +128,20 @@ def test_a_forgotten_gateway_is_in_no_list(
     assert run(bucket, out, **late)[1]["rows"] == 1
     (back,) = view.gateways(spark, str(out)).where("gateway = 'gw1'").collect()
     assert (back["rows"], back["held"], back["duplicates"], back["missing"]) == (1, 0, 0, 0)
+
+
+@pytest.mark.slow
+def test_what_a_killed_first_run_has_left_goes_with_the_next_one(spark: Any, bucket: Path, out: Path) -> None:
+    """It was killed before its first commit: all parts are there, and no version."""
+    upload(bucket, "gw1", rows(random.Random(1), 3))
+    assert run(bucket, out)[0] == 0
+    shutil.rmtree(out / "_versions")
+    left = sorted(path for path in out.glob("*/run=*"))
+    assert run(bucket, out)[1]["rows"] == 3
+    assert len(left) == 5 and not any(path.exists() for path in left)
+    current = Tables(spark, open_storage(spark, str(out))).current()
+    found = {path.relative_to(out).as_posix() for path in out.glob("*/run=*")}
+    assert found == {"/".join(path.split("/")[:2]) for path in current.paths()}
 
 
 @pytest.mark.slow

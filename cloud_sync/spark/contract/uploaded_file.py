@@ -137,6 +137,8 @@ def read_manifest(path: str, announcement: bytes | None, keys: Mapping[str, str]
     """The manifest at `path` below the bucket, signed if there are `keys`. Raises Bad with the reason."""
     if announcement is None:
         raise Bad("there is no manifest (yet); the gateway's next upload brings it")
+    if not announcement:
+        raise Bad("the manifest is empty: it was damaged in the bucket")
     try:
         fields = _object(announcement)
         manifest = Manifest(

@@ -1,1 +1,2 @@
-"""The ledger of the job: the table of files that were taken in, and their sums by spool."""
+"""The ledger of the job: the tables of files that were taken in, of their sums by spool and of runs,
+and what follows from them: which records came before."""

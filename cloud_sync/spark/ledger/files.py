@@ -20,12 +20,13 @@ from cloud_sync.spark.tables import Tables, Version
 FILES = (
     "manifest STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
     "first_seq BIGINT, last_seq BIGINT, first_ms BIGINT, last_ms BIGINT, schema STRING, "
-    "rows BIGINT, counted BIGINT, held BIGINT, run STRING, hour STRING"
+    "rows BIGINT, counted BIGINT, held BIGINT, conflicting BIGINT, run STRING, hour STRING"
 )
 """The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate
 is not, and none of a day before the one from which the tables are kept; nor are the `held` ones,
-which break a check that keeps them out. `hour` is the folder of its manifest below the arrivals,
-NULL if that does not lie by hours. A file that was announced in two hours has a second row, with `rows` 0."""
+which break a check that keeps them out. `conflicting` ones have another content elsewhere (`identities`).
+`hour` is the folder of its manifest below the arrivals, NULL if that does not lie by hours.
+A file that was announced in two hours has a second row, with `rows` 0."""
 ORDER = ("hour", "gateway")
 """The columns by which merged parts are sorted."""
 _HOUR = f"^{arrivals_folder()}/(day=[^/]*/hour=[^/]*)/"

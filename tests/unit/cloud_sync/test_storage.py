@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,3 +57,26 @@ def test_a_damaged_version_is_no_empty_one(tmp_path: Path, content: bytes) -> No
         tables.current()
     storage.delete("_versions/000000000002.json")
     assert tables.current().number == 1
+
+
+def test_tables_of_a_newer_penstock_are_named_with_the_remedy(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    storage.create("_versions/000000000001.json", b'{"format": 2, "number": 1}')
+    reason = f"{tmp_path}/_versions/000000000001.json has format 2, this job knows 1; update penstock"
+    with pytest.raises(UnknownVersion, match=re.escape(reason)):
+        Tables(cast(Any, None), storage).current()
+
+
+def test_a_damaged_version_that_is_due_to_go_does_not_stop_a_run(tmp_path: Path) -> None:
+    """Version 1 goes when 17 is committed. It is damaged: the sweep names it, and deletes nothing."""
+    storage = LocalStorage(tmp_path)
+    tables = Tables(cast(Any, None), storage)
+    storage.create("_versions/000000000001.json", b'{"form')
+    storage.create("files/run=a/part", b"")
+    tables.commit(Version(17, "b"))
+    assert tables.current().number == 17
+    with pytest.raises(UnknownVersion, match=r"_versions/000000000001\.json is damaged; delete it"):
+        tables.sweep()
+    storage.delete("_versions/000000000001.json")
+    tables.sweep()
+    assert storage.names("files") == []

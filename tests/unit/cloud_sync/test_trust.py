@@ -16,6 +16,7 @@ from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.uploaded_file import read_file
 from cloud_sync.spool import Spool
 from cloud_sync.uploader import Uploader, UploadSettings
+from edge.cli import main
 from tests.unit.cloud_sync.support import NOW_MS, MemoryTarget
 from tests.unit.cloud_sync.test_contract import BODY
 from tests.unit.cloud_sync.test_declaration import WINDOW, compiled, settings
@@ -76,6 +77,12 @@ def test_a_key_that_changed_between_upload_and_repetition_is_no_conflict(tmp_pat
 def test_a_file_that_holds_no_keys_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         read_keys(text)
+
+
+def test_a_file_of_keys_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["cloud", "aggregate", "bucket", "out", "--keys", "no.json"])
+    assert capsys.readouterr().err.endswith("argument --keys: no.json: no such file or directory\n")
 
 
 def test_hashed_keys_leave_as_their_hash_and_secret_columns_not_at_all() -> None:
