@@ -64,5 +64,6 @@ class Binding(ABC):
         """Report an expression whose known type cannot be `wanted`."""
         if not wanted.accepts(bound.type):
             if hint is None and wanted.is_numeric and bound.type is Type.STRING:
-                hint = 'text is never taken for a number, in eKuiper neither; write cast(x, "float")'
+                also = "" if self.kind.epl else ", in eKuiper neither"
+                hint = f'text is never taken for a number{also}; write cast(x, "float")'
             self.problems.error("B301", f"{what}, not {bound.type.value}", span, hint)

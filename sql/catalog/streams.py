@@ -64,6 +64,12 @@ class Stream(Record):
     context: str | None = None
     """The context of a named window or table, whose partitions have one each."""
 
+    def element(self, column: str) -> Type:
+        """The type of the elements of a column; any, where it is no declared array of some type."""
+        kinds = (each.type.element for each in self.declared if each.name == column)
+        kind = next(kinds, None)
+        return Type.ANY if kind is None else declared_type(kind)
+
     @property
     def is_relation(self) -> bool:
         """True for a named window or a table, whose rows statements read and write."""
@@ -126,6 +132,8 @@ class Variable:
     type: Type
     value: Any = None
     constant: bool = False
+    element: Type = Type.ANY
+    """The type of its elements, if it is an array."""
     arrived: Any = None
     """The value when the current event arrived, which filters of FROM read, whatever statements have assigned
     since."""
@@ -305,7 +313,9 @@ class Catalog:
 
     def define_variable(self, statement: CreateVariable, value: object) -> Variable:
         """Declare a variable with its first value."""
-        variable = Variable(statement.name, self.type_of_variable(statement), value, statement.constant)
+        kind, constant = self.type_of_variable(statement), statement.constant
+        element = (type_named(statement.type_name) or Type.ANY) if statement.array else Type.ANY
+        variable = Variable(statement.name, kind, value, constant, element)
         self.variables[statement.name] = variable
         return variable
 

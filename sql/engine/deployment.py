@@ -183,7 +183,7 @@ class Deployment:
         if isinstance(acts, WindowDeclaration | TableDeclaration):
             self.catalog.relations[acts.name] = host.spread(name, acts)
         if isinstance(acts, VariableDeclaration):
-            declared = Variable(acts.name, acts.type, acts.value, acts.constant)
+            declared = Variable(acts.name, acts.type, acts.value, acts.constant, acts.element)
             self.catalog.context_variables.setdefault(host.context.name, {})[acts.name] = declared
 
     def _host_of(self, context: ContextPlan) -> ContextHost:

@@ -17,7 +17,7 @@ INTEGER_BITS_MAX = 1024
 """The longest integer that `power` makes, in bits: about 308 decimal digits, the range of a float."""
 
 DECIMALS_MAX = 30
-"""The most decimals of `format`, `round` and `trunc`."""
+"""The most decimals of `format`."""
 
 JSON_DEPTH_MAX = 100
 """The deepest nesting that `parse_json` and `to_json` take."""

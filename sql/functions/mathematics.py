@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sql.errors import DataError
 from sql.functions.argument_checks import number_like_first, number_of_all
 from sql.functions.definition import Context
-from sql.functions.limits import DECIMALS_MAX, INTEGER_BITS_MAX, within
+from sql.functions.limits import INTEGER_BITS_MAX, within
 from sql.functions.registry import Parameter, function
 from sql.types import Type, describe
 
@@ -240,19 +240,20 @@ def trunc(x: float, decimals: int = 0) -> float:
     return _to_decimals(x, decimals, "ROUND_DOWN") if decimals else float(math.trunc(x))
 
 
+FLOAT_PLACES = 400
+"""More decimal places than the shortest text of a float has on either side of the point."""
+
+
 def _to_decimals(x: float, decimals: int, rounding: str) -> float:
     """x at `decimals` places. Works on the shortest decimal text of x, so that 1.005 is a
     tie as a reader expects."""
     from decimal import Context as Arithmetic
     from decimal import Decimal
 
-    within(abs(decimals), DECIMALS_MAX, "DECIMALS_MAX")
     if isinstance(x, float) and not math.isfinite(x):
         return x
-    arithmetic = Arithmetic(prec=400 + DECIMALS_MAX)
-    return float(
-        Decimal(repr(x)).quantize(Decimal(1).scaleb(-decimals), rounding=rounding, context=arithmetic)
-    )
+    last = Decimal(1).scaleb(-max(-FLOAT_PLACES, min(decimals, FLOAT_PLACES)))
+    return float(Decimal(repr(x)).quantize(last, rounding, Arithmetic(prec=2 * FLOAT_PLACES)))
 
 
 # --- bits and bases -----------------------------------------------------------------------------------------

@@ -92,6 +92,7 @@ class VariableDeclaration(Record):
     type: Type
     value: Any = None
     constant: bool = False
+    element: Type = Type.ANY
 
 
 Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration | AskedDeclaration

@@ -24,10 +24,9 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
             "compute it in one rule, and read its results in another" if place.name.endswith("()") else None
         )
         if place.name == "WHERE":
-            hint = (
-                "use HAVING to filter by an aggregate; "
-                "WHERE sees one event at a time, and is never true in eKuiper"
-            )
+            hint = "use HAVING to filter by an aggregate; WHERE sees one event at a time"
+            if not binder.kind.epl:
+                hint += ", and is never true in eKuiper"
         binder.problems.error(
             "B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint
         )

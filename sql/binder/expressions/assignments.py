@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sql import syntax as ast
 from sql.binder.binding import Binding
 from sql.binder.catalog_names import unknown_column
 from sql.binder.place import Place
+from sql.catalog.streams import Stream
 from sql.errors import DataError, did_you_mean
 from sql.functions.definition import Function, Parameter
-from sql.plan.bound import Apply, Bound, Slot
+from sql.plan.bound import Apply, Bound, Op, Slot
 from sql.record import Record
 from sql.types import Type, describe
 
@@ -36,11 +35,9 @@ WITH_ELEMENT = Function(
 
 
 class Target(Record):
-    """The event or row that `set` changes: its name, its columns if they are declared, and the names by which
-    the statement may call it."""
+    """The event or row that `set` changes: its stream, and the names by which the statement may call it."""
 
-    name: str
-    columns: Mapping[str, Type] | None
+    stream: Stream
     called: tuple[str, ...]
 
 
@@ -49,16 +46,18 @@ def assigned_column(
 ) -> Bound:
     """The new value of a column. `before`: the array that an earlier assignment to its elements gives, where
     expressions do not see that."""
+    stream, columns = target.stream, target.stream.columns
     if item.owner is not None and item.owner not in target.called:
-        message = f"this statement sets columns of '{target.name}', not of '{item.owner}'"
+        message = f"this statement sets columns of '{stream.name}', not of '{item.owner}'"
         binder.problems.error("B202", message, item.span, f"write {target.called[0]}.{item.name}")
-    wanted = None if target.columns is None else target.columns.get(item.name)
-    if target.columns is not None and wanted is None:
-        unknown_column(binder.problems, item.name, target.name, target.columns, item.span)
+    wanted = None if columns is None else columns.get(item.name)
+    if columns is not None and wanted is None:
+        unknown_column(binder.problems, item.name, stream.name, columns, item.span)
         return binder.bind(item.value, place)
     if item.index is not None and before is None:
         before = binder.bind(ast.Column(item.name, span=item.span), place)
-    return _value(binder, item, place, before, wanted, f"column '{item.name}'")
+    kinds = wanted or Type.ANY, stream.element(item.name)
+    return _value(binder, item, place, before, kinds, f"column '{item.name}'")
 
 
 def assigned_variable(binder: Binding, item: ast.Assignment, place: Place) -> Bound:
@@ -73,21 +72,37 @@ def assigned_variable(binder: Binding, item: ast.Assignment, place: Place) -> Bo
         binder.problems.error("B207", f"unknown variable '{name}'", item.span, did_you_mean(name, variables))
     elif variable.constant:
         binder.problems.error("B208", f"variable '{name}' is constant", item.span)
-    kind = None if variable is None else variable.type
-    old = Slot("variable", name, type=kind or Type.ANY, span=item.span)
-    return _value(binder, item, place, old, kind, f"variable '{name}'")
+    kinds = (Type.ANY, Type.ANY) if variable is None else (variable.type, variable.element)
+    old = Slot("variable", name, type=kinds[0], span=item.span)
+    return _value(binder, item, place, old, kinds, f"variable '{name}'")
 
 
 def _value(
-    binder: Binding, item: ast.Assignment, place: Place, old: Bound | None, wanted: Type | None, what: str
+    binder: Binding,
+    item: ast.Assignment,
+    place: Place,
+    old: Bound | None,
+    kinds: tuple[Type, Type],
+    what: str,
 ) -> Bound:
-    """The value, or with an index the array with this element; reported where the target cannot take it."""
+    """The value, or with an index the array with this element; reported where the target cannot take it.
+    `kinds`: the type of the target, and that of its elements."""
+    wanted, element = kinds
     value = binder.bind(item.value, place)
+    written = [(value, item.value)] if item.index is not None else _elements(item.value, value)
+    for part, node in written:
+        binder.expect(part, element, f"an element of {what} is {element.value}", node.span)
     if item.index is not None:
         assert old is not None
         index = binder.bind(item.index, place)
         binder.expect(index, Type.INTEGER, "the place of an element is a whole number", item.index.span)
         value = Apply(WITH_ELEMENT, (old, index, value), type=Type.ARRAY, span=item.span)
-    if wanted is not None:
-        binder.expect(value, wanted, f"{what} is {wanted.value}", item.span)
+    binder.expect(value, wanted, f"{what} is {wanted.value}", item.span)
     return value
+
+
+def _elements(node: ast.Expr, value: Bound) -> list[tuple[Bound, ast.Expr]]:
+    """The elements of an array that is written out."""
+    if not isinstance(node, ast.ArrayLiteral) or not isinstance(value, Op):
+        return []
+    return list(zip(value.args, node.items, strict=True))

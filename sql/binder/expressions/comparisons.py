@@ -32,7 +32,9 @@ def bind_comparison(binder: Binding, node: ast.Binary, args: Sequence[Bound]) ->
 def _check_comparable(binder: Binding, what: str, left: Bound, right: Bound, span: Span) -> None:
     if not (left.type.accepts(right.type) or right.type.accepts(left.type)):
         message = f"{what} compares {left.type.value} with {right.type.value}"
-        hint = 'use cast(x, "…") to convert one side; eKuiper fails at each event'
+        hint = 'use cast(x, "…") to convert one side'
+        if not binder.kind.epl:
+            hint += "; eKuiper fails at each event"
         binder.problems.error("B302", message, span, hint)
 
 

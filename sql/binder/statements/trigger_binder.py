@@ -214,11 +214,10 @@ class TriggerBinder:
     def _assignments(self, assignments: tuple[ast.Assignment, ...]) -> Assignments:
         """`set` of the relation's columns."""
         out = []
-        columns = self.stream.columns or {}
         relations = self.site.catalog.relations
         relation = relations[self.stream.name].declaration if self.stream.is_relation else None
         alias = self.stream.name if self.relation is None else self.relation.alias
-        target = Target(self.stream.name, columns, (alias, self.stream.name))
+        target = Target(self.stream, (alias, self.stream.name))
         for item in assignments:
             if item.name in getattr(relation, "aggregates", {}):
                 self.problems.error("B550", f"column '{item.name}' is written by into table only", item.span)

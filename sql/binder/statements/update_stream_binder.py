@@ -27,7 +27,7 @@ def bind_update_stream(statement: ast.UpdateStream, site: Site) -> UpdateStreamP
         site.problems.error("B533", f"{what} to change", statement.span, hint)
     source = SourceScope(statement.alias or stream.name, stream.name, stream.columns)
     binder = ExpressionBinder(Scope(site, [source]), no_subquery("B209", "in UPDATE ISTREAM"))
-    target = Target(stream.name, stream.columns, (source.alias, stream.name))
+    target = Target(stream, (source.alias, stream.name))
     assignments: list[tuple[str, Bound]] = []
     for item in statement.assignments:
         before = dict(assignments).get(item.name) if item.index is not None else None

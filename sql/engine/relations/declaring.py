@@ -233,7 +233,9 @@ class VariableStatement(PostingStatement):
         super().__init__(env.name, plan, env.now_ms)
         declared = plan.acts
         assert isinstance(declared, VariableDeclaration)
-        self.variable = Variable(declared.name, declared.type, declared.value, declared.constant)
+        self.variable = Variable(
+            declared.name, declared.type, declared.value, declared.constant, declared.element
+        )
 
     def snapshot(self) -> dict[str, Any]:
         return super().snapshot() | {"value": encode(self.variable.value)}

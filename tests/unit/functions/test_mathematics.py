@@ -57,6 +57,10 @@ def test_mod_by_zero_is_null_like_division() -> None:
         (10**20, 2, 1e20),
         (0.1, 20, 0.1),
         (1e300, 3, 1e300),
+        (1.25, 40, 1.25),
+        (1.26e-35, 36, 1.3e-35),
+        (1.7e308, -400, 0.0),
+        (-1.5, 10**9, -1.5),
     ],
 )
 def test_round_goes_half_away_from_zero_on_the_decimals_as_written(
@@ -64,6 +68,14 @@ def test_round_goes_half_away_from_zero_on_the_decimals_as_written(
 ) -> None:
     assert call("round", x, decimals) == expected
     assert call("round", x, 0) == call("round", x)
+
+
+def test_trunc_takes_any_number_of_decimals() -> None:
+    assert (call("trunc", 1.25, 40), call("trunc", 1.29e-35, 36), call("trunc", 9.9, -(10**9))) == (
+        1.25,
+        1.2e-35,
+        0.0,
+    )
 
 
 @given(FLOATS, st.integers(-3, 6))

@@ -208,6 +208,16 @@ def test_what_stays_refused_names_the_way_out(sql: str, code: str, hint: str) ->
     assert "eKuiper" in (problem.hint or "")
 
 
+@pytest.mark.parametrize(
+    "sql", ["x from s#keepall where sum(x) > 1", "x from s(t > 1)", "t + 1 from s#keepall"]
+)
+def test_hints_for_statements_of_epl_speak_of_epl_alone(sql: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule(f"select {sql}", catalog_of(LIST), RuleOptions())
+    (problem,) = caught.value.problems
+    assert problem.hint and "eKuiper" not in problem.hint
+
+
 # --- functions of text, and NULL ----------------------------------------------------------------------------
 
 
