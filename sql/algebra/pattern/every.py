@@ -136,3 +136,6 @@ class EveryNode(PatternPart):
     operand: PatternPart
     key: Callable[[Binding], Hashable] | None
     length: Length | None
+
+    def is_vain(self, binding: Binding) -> bool:
+        return self.operand.is_vain(binding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.algebra.pattern.listening import FilterTests
+from sql.algebra.pattern.listening import Binding, FilterTests
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.plan.pattern_plan import FilterPlan
@@ -62,3 +62,8 @@ class FilterNode(PatternPart):
     step: FilterPlan
     stays: bool
     tests: FilterTests
+
+    def is_vain(self, binding: Binding) -> bool:
+        """True where it compares its event with a tag that is NULL."""
+        of_binding = self.tests.of_binding
+        return of_binding is not None and of_binding(None, binding) is None

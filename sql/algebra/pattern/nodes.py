@@ -39,6 +39,10 @@ class PatternPart(Struct, eq=False):
         """An instance, not yet started."""
         return self.instance(self, parent, binding)
 
+    def is_vain(self, binding: Binding) -> bool:
+        """True if an instance that starts from here can only wait, for ever: no event fits it."""
+        return False
+
     def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> PatternInstance:
         """The instance whose `pack` gave this state, with its listeners and timers."""
         made = self.make(parent, ())

@@ -48,6 +48,8 @@ class FollowedBySearch(PatternInstance, Parent):
             if not live:
                 self.parent = None
             parent.on_true(self, binding, over=not live)
+        elif self._is_vain(steps[step + 1], binding):
+            return
         elif self._has_room(step) and partials.has_room():
             following = steps[step + 1].make(self, binding)
             live[following] = step + 1
@@ -57,6 +59,11 @@ class FollowedBySearch(PatternInstance, Parent):
             self.machine.counts["partials_dropped"] += 1
             if not live:
                 self.fail()
+
+    def _is_vain(self, following: PatternPart, binding: Binding) -> bool:
+        """True if nothing is lost where the next step does not begin: no event fits it, no arrow counts it,
+        and no match discards it."""
+        return self.maxima is None and not self.machine.keeps_matched and following.is_vain(binding)
 
     def _has_room(self, step: int) -> bool:
         """True if one more instance of the next step may wait."""
@@ -103,3 +110,6 @@ class FollowedByNode(PatternPart):
     instance = FollowedBySearch
     steps: Sequence[PatternPart]
     maxima: Sequence[Callable[[Binding], int | None] | None]
+
+    def is_vain(self, binding: Binding) -> bool:
+        return self.steps[0].is_vain(binding)
