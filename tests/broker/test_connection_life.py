@@ -104,6 +104,21 @@ def test_tls_with_a_client_certificate(tmp_path: Path, start_source: StartSource
         wait_for(lambda: source.stats["acknowledged"] == len(sent), what="acknowledgements")
 
 
+def test_a_port_that_speaks_tls_or_does_not_is_asked_about(tmp_path: Path, start_source: StartSource) -> None:
+    made = make_certificates(tmp_path / "certificates")
+    with (
+        mosquitto(tmp_path / "plain") as plain,
+        mosquitto(tmp_path / "tls", lines=made.lines(client_required=False)) as tls,
+    ):
+        for url, remedy in (
+            (f"mqtts://127.0.0.1:{plain.port}", "does this port speak TLS? mqtt:// is without"),
+            (f"mqtt://127.0.0.1:{tls.port}", "does this port speak TLS? That is mqtts://"),
+        ):
+            source, _ = start_source(url, {"t": 1}, ready=False)
+            wait_for(lambda: source.stats["connect_failures"] > 0, what="an attempt")  # noqa: B023
+            assert source.problem is not None and source.problem.endswith(remedy)
+
+
 def test_tls_refuses_a_broker_it_does_not_know(tmp_path: Path, start_source: StartSource) -> None:
     made, other = make_certificates(tmp_path / "a"), make_certificates(tmp_path / "b")
     with mosquitto(tmp_path / "m", lines=made.lines()) as broker:
