@@ -6,94 +6,14 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from edge.clock import SystemClock
-from edge.intake.sources.files import followed
-from edge.intake.sources.files.source import FileSource
-from edge.intake.sources.http_push_server import PushServers
-from edge.intake.sources.known import source_kind
-from edge.intake.sources.registry import SourceEnvironment, settings_of
-from edge.plugins.source_contract import STOP_MS, Consumer
-from tests.support.streams import catalog_of
+from edge.intake.sources.files import growing, records
 from tests.support.waiting import wait_for
-
-LONG = "x" * 300
-"""Makes the first row long enough to recognise a file by its bytes."""
-
-
-class Gateway:
-    """What a gateway has of a followed file: its source, started and ended at will."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.path = folder / "input" / "rows.log"
-        self.path.parent.mkdir()
-        self.taken: list[int] = []
-        self.extra: dict[str, Any] = {"fileType": "lines"}
-        self.consumer: Consumer | None = None
-
-    def start(self, *, acknowledging: bool = True) -> None:
-        extra = json.dumps({"follow": True, **self.extra}).replace('"', '\\"')
-        options = f'TYPE="file", DATASOURCE="rows.log", EXTRA="{extra}"'
-        stream = catalog_of(f"CREATE STREAM s () WITH ({options})").streams["s"]
-        kind = source_kind("file")
-        assert kind is not None
-        servers = PushServers(None, None, 1_000, 10)
-        environment = SourceEnvironment(
-            SystemClock(), self.folder / "input", self.folder / "positions", servers
-        )
-        source = kind.make(stream, settings_of(kind, stream), environment)
-        assert isinstance(source, FileSource)
-        self.consumer = Consumer(source, acknowledging).start()
-
-    def end(self) -> None:
-        """The rows so far stay in `taken`."""
-        if self.consumer is not None:
-            self.consumer.source.stop(STOP_MS)
-            self.taken = self.rows()
-            self.consumer = None
-
-    def restart(self, while_away: Callable[[], object] = lambda: None) -> None:
-        self.end()
-        while_away()
-        self.start()
-
-    def rows(self) -> list[int]:
-        """The numbers of the rows that came, over all runs."""
-        new = self.consumer.messages if self.consumer is not None else []
-        return [*self.taken, *(int(json.loads(payload)["n"]) for _, payload, _, _ in new)]
-
-    def append(self, *numbers: int, path: Path | None = None) -> None:
-        with (path or self.path).open("a") as file:
-            file.writelines(row(number) for number in numbers)
-
-    def expect(self, *numbers: int) -> None:
-        """So many rows come, these and no others, and all are safe."""
-        wait_for(lambda: len(self.rows()) >= len(numbers) and self.is_safe(), "the rows")
-        time.sleep(0.05)  # several looks: nothing comes twice
-        assert self.rows() == [*numbers]
-
-    def is_safe(self) -> bool:
-        stats = self.consumer.source.stats if self.consumer is not None else {}
-        return not self.consumer or not self.consumer.acknowledging or stats["rows"] == stats["safe"]
-
-
-def row(number: int) -> str:
-    return f'{{"n": {number}, "more": "{LONG}"}}\n'
-
-
-@pytest.fixture
-def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
-    monkeypatch.setattr(followed, "LOOK_MS", 5)
-    monkeypatch.setattr(followed, "FAILURE_PAUSE_MS", 5)
-    found = Gateway(tmp_path)
-    yield found
-    found.end()
+from tests.unit.edge_files.support import Gateway, row
 
 
 def renamed(gateway: Gateway) -> None:
@@ -324,3 +244,20 @@ def test_a_rotated_file_whose_rows_are_all_safe_leads_to_the_next(gateway: Gatew
 
     gateway.restart(work)
     gateway.expect(1, 2, 3)
+
+
+def test_a_file_without_line_ends_is_read_in_pieces(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (growing, records):
+        monkeypatch.setattr(module, "LINE_BYTES_MAX", 1_000)
+    gateway.path.write_text("1" * 1_500)
+    gateway.start()
+    consumer = gateway.consumer
+    assert consumer is not None
+    wait_for(lambda: len(consumer.messages) == 1, "the first piece")
+    with gateway.path.open("a") as file:
+        file.write("\n2\n")
+    wait_for(lambda: len(consumer.messages) == 3, "the other one, and the next row")
+    assert [payload for _, payload, _, _ in consumer.messages] == [b"1" * 1_000, b"1" * 500, b"2"]
+    consumer.messages.clear()  # they are no rows with numbers

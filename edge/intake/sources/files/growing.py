@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from edge.intake.sources.files.position import Place
+from edge.intake.sources.files.records import LINE_BYTES_MAX, lines_of
 
 HEAD_BYTES = 4_096
 """The first bytes by which a file is recognised."""
@@ -51,8 +52,8 @@ class GrowingFile:
     def lines(self, offset: int) -> Iterator[bytes]:
         """The whole lines behind so many bytes, with their ends."""
         self._file.seek(offset)
-        for line in self._file:
-            if line.endswith(b"\n") or self.is_ended:
+        for line in lines_of(self._file):
+            if line.endswith(b"\n") or self.is_ended or len(line) == LINE_BYTES_MAX:
                 yield line
 
     def note(self, offset: int) -> None:

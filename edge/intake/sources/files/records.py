@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,15 @@ from rules.problems import in_words
 from sql.catalog.streams import Stream
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+LINE_BYTES_MAX = 16 * 1024 * 1024
+"""A longer line is read in pieces, which are hardly rows: a file without line ends fits into memory."""
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file with their ends; the last one may have none."""
+    return iter(partial(file.readline, LINE_BYTES_MAX), b"")
 
 
 class Record(NamedTuple):

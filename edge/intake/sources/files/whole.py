@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import logging
 import zlib
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 
 from edge.intake.sources.files.position import Place
-from edge.intake.sources.files.records import CsvRecords, Record, line_records
+from edge.intake.sources.files.records import CsvRecords, Record, line_records, lines_of
 from edge.intake.sources.files.settings import FileSourceSettings
 from edge.intake.sources.files.source import BATCH_ROWS, FAILURE_PAUSE_MS, LOOK_MS, FileSource, Mark, Read
 from edge.intake.sources.registry import SourceEnvironment
@@ -150,14 +151,14 @@ class WholeFile(FileSource):
         if self._settings.decompression == "zstd":
             import zstandard
 
-            return zstandard.open(self._file, "rb")
+            return io.BufferedReader(zstandard.open(self._file, "rb"))  # which has lines
         return self._file.open("rb")
 
     def _lines(self) -> Iterator[bytes]:
         """The lines with their ends, without those that are to be left out."""
         waiting: deque[bytes] = deque()
         with self._opened() as file:
-            for line in islice(file, self._settings.ignore_start_lines, None):
+            for line in islice(lines_of(file), self._settings.ignore_start_lines, None):
                 waiting.append(line)
                 if len(waiting) > self._settings.ignore_end_lines:
                     yield waiting.popleft()
