@@ -124,7 +124,11 @@ def program(draw: st.DrawFn) -> list[str]:
         return text.format(r=relation, kind=kinds, on_e=chosen.format("e"), on_s=chosen.format("s"))
 
     view = draw(st.sampled_from(VIEWS))
-    keys = draw(st.sampled_from(["k string primary key, n int", "k string primary key, n int primary key"]))
+    keys = draw(
+        st.sampled_from(
+            ["k string primary key, n int", "k string primary key, n int primary key", "k string, n int"]
+        )
+    )
     made = [f"create window W#{view} as E", f"create table TB ({keys}, v double)"]
     indexes = draw(
         st.lists(

@@ -1,5 +1,5 @@
 """Tables: rows by primary key, of plain columns and of aggregates that `into table`
-keeps. Without a key, one row.
+keeps. Without a key, one row at most.
 
 A table has no data window and posts nothing. A row keeps its identity when it is updated. The columns that
 aggregate are computed when the row is read, once after each change.
@@ -28,7 +28,7 @@ from sql.types import key_of
 
 
 class Table:
-    """The rows of one table; without a primary key one row, which is there from the start."""
+    """The rows of one table; without a primary key one row at most."""
 
     kind = "table"
     batches = False

@@ -66,7 +66,7 @@ class NamedWindow:
 
 
 class Table:
-    """Rows by key; without a primary key one row. An updated row keeps its place, and no timer fires."""
+    """Rows by key, without a primary key one at most. An updated row keeps its place, and no timer fires."""
 
     def __init__(self, declaration: TableDeclaration) -> None:
         if declaration.aggregates:
@@ -74,7 +74,7 @@ class Table:
         self.name = declaration.name
         self.columns = tuple(declaration.columns)
         self.keys = declaration.keys
-        self.rows: list[Event] = [] if self.keys else [Event(0, 0, shaped({}, self.columns))]
+        self.rows: list[Event] = []
         self.seq = 0
 
     def content(self) -> list[Event]:
