@@ -60,8 +60,6 @@ WINDOW_READERS = (
     "select irstream count(distinct k) as d, first(n) as a, last(k) as z, max(n, filter: k is null) as m "
     "from W",
     "on W as s select s.k as k, r.n as n from TB as r where {on_s}",
-    "select irstream a.n as a, b.n as b, c.n as c from W as a {kind} join TB as b on a.k = b.k "
-    "{kind} join W as c on c.n = a.n",
     "select irstream e.k as k, count(distinct r.n) as c, sum(r.n, filter: e.n > 1) as s "
     "from E#length(3) as e {kind} join W as r on {on_e} group by e.k",
     "select irstream k, n from W where n > 1",
