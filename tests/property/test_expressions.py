@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sql import Engine, RuleOptions, plan_rule
@@ -89,6 +90,20 @@ def conditions(depth: int) -> st.SearchStrategy[str]:
     )
 
 
+CLAUSES = (
+    "SELECT i FROM s WHERE {}",
+    "SELECT i, lag(i) AS before FROM s WHERE {}",
+    "SELECT i FROM s WHERE NOT NOT {}",
+    "SELECT i FROM s WHERE {} GROUP BY COUNTWINDOW(1)",
+    "SELECT i FROM s GROUP BY COUNTWINDOW(1) FILTER(WHERE {})",
+    "SELECT i FROM s GROUP BY COUNTWINDOW(1) HAVING count(*) = 1 AND {}",
+    "select i from s({})",
+    "select i from s#length(2) where {}",
+    "select i from s#length_batch(1) having count(*) = 1 and {}",
+    "select a.i as i from pattern [every a=s({})]",
+)
+"""Where a condition may stand; `select` is EPL."""
+
 EXPRESSIONS = numbers(3) | texts(3) | conditions(3)
 
 
@@ -118,6 +133,24 @@ def test_compiled_expressions_give_what_the_tree_gives(text: str, rows: list[dic
     assert len(values) == len(wanted)
     for value, want in zip(values, wanted, strict=True):
         assert _same(value, want), (text, rows, values, wanted)
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+@given(text=conditions(2), rows=st.lists(ROW, min_size=1, max_size=4), nan=st.booleans())
+def test_a_condition_lets_through_the_rows_for_which_it_is_true(
+    clause: str, text: str, rows: list[dict[str, Any]], nan: bool
+) -> None:
+    rows = [{**row, "f": math.nan if nan and row["f"] == 3 else row["f"]} for row in rows]
+    catalog = catalog_of(STREAM)
+    whole = "select {} as r from s#length(1)" if clause.startswith("select") else "SELECT {} AS r FROM s"
+    condition = plan_rule(whole.format(text), catalog, RuleOptions()).items[0].value
+    wanted = [expected(condition, row) for row in rows]
+    assume("error" not in wanted)
+    engine = Engine(catalog)
+    engine.deploy("r", plan_rule(clause.format(text), catalog, RuleOptions()), 0)
+    out = engine.push("s", [dict(row) for row in rows], 0)
+    found = [row["i"] for emission in out for row in emission.inserted]
+    assert found == [row["i"] for row, value in zip(rows, wanted, strict=True) if value is True], out
 
 
 def _same(value: Any, want: Any) -> bool:
