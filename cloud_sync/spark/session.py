@@ -177,9 +177,12 @@ def _ship(spark: SparkSession) -> None:
         spark.addArtifacts(archive, pyfile=True)
 
 
+TABLE_REMEDY = "restore the file from a copy, or make the tables anew in an empty OUT"
+
+
 def failure_in_words(error: Exception) -> str:
-    """The first lines of an error of Spark and of its deepest cause, such as a full disk. An error of Spark
-    Connect has no cause."""
+    """The first lines of an error of Spark and of its deepest cause, such as a full disk; for a damaged table
+    with the remedy. An error of Spark Connect has no cause."""
     java: Any = vars(error).get("java_exception") or vars(error).get("_origin")
     if java is None:
         return _first_line(str(error))
@@ -187,7 +190,8 @@ def failure_in_words(error: Exception) -> str:
     while cause.getCause() is not None:
         cause = cause.getCause()
     last = _first_line(str(cause))
-    return told if last.endswith(told) else f"{told}: {last}"
+    found = told if last.endswith(told) else f"{told}: {last}"
+    return f"{found}; {TABLE_REMEDY}" if "is not a Parquet file" in last else found
 
 
 def _first_line(text: str) -> str:

@@ -367,7 +367,8 @@ def test_a_failure_of_spark_has_its_cause_and_metrics_are_never_lost(
         part.with_name(f".{part.name}.crc").unlink(missing_ok=True)
     upload(bucket, "gw1", rows(random.Random(2), 3, minutes=1))
     assert run(bucket, out)[0] == job.FAILED
-    assert "is not a Parquet file" in capsys.readouterr().err
+    failure = capsys.readouterr().err
+    assert "is not a Parquet file" in failure and failure.endswith("make the tables anew in an empty OUT\n")
 
 
 def test_a_second_run_is_refused_while_one_works(
