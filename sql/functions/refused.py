@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+COUNT_PER_KEY = "use a table with a count per key, create table T(k string primary key, n count(*))"
+
 REFUSED: dict[str, str] = {
     "delay": (
         "it would stop the gateway while it waits; use a sliding window with a delay, SLIDINGWINDOW(ss, 0, 5)"
@@ -16,6 +18,9 @@ REFUSED: dict[str, str] = {
     "inc_collect": "it is internal to eKuiper; use collect(x), which is always incremental",
     "inc_last_value": "it is internal to eKuiper; use last_value(x, true), which is always incremental",
     "instanceof": "events have no classes; compare typeof(x) with a type name, typeof(x) = 'bigint'",
+    "array_avg": "a method of arrays gives it; use xs.average()",
+    "countminsketch": COUNT_PER_KEY,
+    "countminsketchadd": COUNT_PER_KEY,
     "exists": "a missing column is NULL; use x IS NOT NULL",
     "theta_sketch": "it needs the package datasketches; use pip install 'penstock[sketch]'",
     "theta_sketch_agg": "it needs the package datasketches; use pip install 'penstock[sketch]'",

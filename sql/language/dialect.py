@@ -113,10 +113,18 @@ class StreamParser(RelationParser):
             name = self._any_name("the name of an annotation").text.lower()
             value = None
             if self._match(TokenType.L_PAREN):
-                value = self.literals.written_out("a constant")
+                value = dict(self._listed(self._attribute)).get("value")
                 self._expect(TokenType.R_PAREN, "')'")
             found.append(Annotation(name, value, span=self._since(start)))
         return tuple(found)
+
+    def _attribute(self) -> tuple[str, None | bool | int | float | str]:
+        """`'s0'`, the value of an annotation, or one of several with names: `name='unit', value='bar'`."""
+        name = "value"
+        if self._next.token_type is TokenType.EQ:
+            name = self._any_name("the name of an attribute").text.lower()
+            self._expect(TokenType.EQ, "'='")
+        return name, self.literals.written_out("a constant")
 
 
 STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {

@@ -78,8 +78,8 @@ class InsertInto(Node):
 
 
 class Annotation(Node):
-    """`@name('s0')`, `@Hint('…')`, `@Priority(1)`; `name` is lower case, `value` the
-    literal argument if any."""
+    """`@name('s0')`, `@Hint('…')`, `@Priority(1)`, `@tag(name='unit', value='bar')`; `name` is lower case,
+    `value` the literal argument if any."""
 
     name: str
     value: None | bool | int | float | str = None

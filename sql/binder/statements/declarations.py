@@ -14,6 +14,7 @@ from sql.catalog.declaration_checks import check_columns
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, SqlError, did_you_mean
 from sql.functions import registry as functions
+from sql.functions.refused import REFUSED
 from sql.plan.clauses import SourcePlan
 from sql.plan.declared import (
     AggregateColumn,
@@ -167,6 +168,9 @@ def _check_columns_of(column: ast.TableColumn, catalog: Catalog, problems: Probl
 
 def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
     definition = aggregates.lookup(call.name)
+    if definition is None and call.name in REFUSED:
+        problems.error("B313", f"{call.name}() is refused: {REFUSED[call.name]}", call.span)
+        return None
     if definition is None:
         problems.error(
             "B204", f"unknown aggregate '{call.name}'", call.span, did_you_mean(call.name, aggregates.names())

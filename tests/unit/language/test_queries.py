@@ -201,6 +201,14 @@ class TestEpl:
             Annotation("public"),
         )
 
+    def test_annotations_with_named_attributes(self) -> None:
+        query = select("@Tag(name='unit', value='bar') @Priority(value=2) @Tag(name='x') select a from E")
+        assert query.annotations == (
+            Annotation("tag", "bar"),
+            Annotation("priority", 2),
+            Annotation("tag"),
+        )
+
     def test_order_limit_after_output(self) -> None:
         query = select("select a from E output snapshot every 5 seconds order by a limit 1")
         assert query.output == OutputLimit("snapshot", every=seconds(5))
