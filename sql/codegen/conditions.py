@@ -82,9 +82,9 @@ def membership(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
 
 
 def nullness(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
-    if isinstance(node.args[0], Const):
-        return str((node.args[0].value is None) is wanted)
-    return f"{writer.text(node.args[0])} is {'' if wanted else 'not '}None"
+    code = writer.value(node.args[0])
+    # Python warns of a literal that is compared with None, `0 + 0` too.
+    return f"{code.text} is {'' if wanted else 'not '}None" if code.nullable else str(not wanted)
 
 
 def conjunction(tests: list[str], text: str) -> str:

@@ -99,6 +99,11 @@ class Engine:
                 out = self.advance(now_ms).parts
             self.now_ms = now_ms
         if stream in dispatch.before:
+            if len(rows) > 1 and (self.catalog.variables or self.catalog.relations):
+                # The change of an event may read what the events before it have caused.
+                return Emissions(
+                    [*out, *(post for row in rows for post in self.push(stream, [row], now_ms).parts)]
+                )
             rows = dispatch.changed(stream, rows, now_ms, out)
         if dispatch.validators.is_due(stream):
             rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)
