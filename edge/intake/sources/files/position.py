@@ -36,7 +36,7 @@ class Place:
 
 
 class FilePosition:
-    """The position of one source. A failure is told to `on_failure`; the next call tries again."""
+    """The position of one source. `on_failure` gets each failure, and the next call tries again."""
 
     def __init__(self, path: Path, file: Path, on_failure: Callable[[str], None]) -> None:
         """`path`: where it is kept. `file`: the file that is read; the position in another one is 0."""
