@@ -15,6 +15,14 @@ from tests.integration.daemon.support import ROOT, STREAM, daemon, publisher
 from tests.support.brokers import Mosquitto, amqtt
 from tests.support.waiting import PATIENCE_S, wait_for
 
+STOPPING = [
+    number
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    if signal.getsignal(number) is not signal.SIG_IGN
+]
+"""The signals that stop a gateway. It ignores those that whoever starts it ignores, as nohup does SIGHUP; so
+do the gateways of tests that run under nohup."""
+
 HOT = (
     STREAM
     + """
@@ -228,7 +236,7 @@ def test_streams_whose_topics_contain_each_other_get_a_message_once(
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", STOPPING)
 def test_the_process_ends_with_its_last_log_line(
     broker: Mosquitto, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -242,7 +250,7 @@ def test_the_process_ends_with_its_last_log_line(
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", STOPPING)
 def test_a_signal_before_the_start_is_done_is_no_failure(tmp_path: Path, number: signal.Signals) -> None:
     """The process has imported the configuration's library, and not yet the daemon."""
     command = [sys.executable, "-m", "edge.cli", "run", str(tmp_path), "--data", str(tmp_path / "data")]
