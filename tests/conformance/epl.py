@@ -106,6 +106,10 @@ class Session:
 
     def perform(self, step: dict[str, Any]) -> list[Emission]:
         """Do a step; what the listened statements emit during it."""
+        return [emission for emission in self.emissions(step) if LISTENED.fullmatch(emission.rule)]
+
+    def emissions(self, step: dict[str, Any]) -> Sequence[Emission]:
+        """Do a step; what all statements emit during it."""
         out: Sequence[Emission] = []
         if "advance" in step:
             self.now = step["advance"]
@@ -120,7 +124,7 @@ class Session:
             self.rows = [{"value": self.engine.catalog.variables[step["variable"]].value}]
         else:
             out = self.engine.push(step["send"], [decoded(event) for event in step["events"]], self.now)
-        return [emission for emission in out if LISTENED.fullmatch(emission.rule)]
+        return out
 
     def read(self, name: str, selector: Any = None) -> list[Row]:
         """The present content of a statement, in the partitions a selector chooses."""

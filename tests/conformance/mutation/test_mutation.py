@@ -1,0 +1,96 @@
+"""A short search finds nothing; what it must notice, it notices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.mutation import judge
+from tests.conformance.mutation.__main__ import OWN, Search
+from tests.conformance.mutation.drives import Happened, Seen
+from tests.conformance.mutation.judge import Refused, judged
+from tests.conformance.mutation.mutants import Mutants
+from tests.conformance.mutation.smaller import smaller
+
+SCENARIOS = [json.loads(line) for path in OWN for line in path.read_text("utf-8").splitlines()]
+PLAIN = {"epl": ["@name('s0') select id, n from E"], "steps": [{"send": "E", "event": {"id": "a", "n": 1}}]}
+
+
+def test_a_short_search_finds_nothing() -> None:
+    search = Search(Mutants(SCENARIOS, 7), each=1)
+    for number in range(150):
+        search.look(number)
+    assert not search.findings, search.summary
+    assert search.counts["run"] > 50
+
+
+def test_a_seed_makes_the_same_scenarios_again() -> None:
+    first, second = (Mutants(SCENARIOS, 3) for _ in range(2))
+    assert [first.make(number) for number in range(40)] == [second.make(number) for number in range(40)]
+
+
+def test_a_refusal_has_a_place() -> None:
+    with pytest.raises(Refused, match="B"):
+        judged({**PLAIN, "epl": ["select nothing from E"]})
+
+
+def _with_another(monkeypatch: pytest.MonkeyPatch, way: str, change: Any) -> None:
+    run = judge._run
+
+    def changed(data: dict[str, Any], name: str) -> list[Happened]:
+        happened = run(data, name)
+        return [change(each) for each in happened] if name == way else happened
+
+    monkeypatch.setattr(judge, "_run", changed)
+
+
+@pytest.mark.parametrize("way", ["restart", "batched", "struct", "mixed"])
+def test_a_way_that_gives_less_is_a_finding(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    _with_another(monkeypatch, way, lambda happened: Happened([], []))
+    found = judged(PLAIN)
+    assert found is not None
+    assert found.kind == f"{way} differs"
+
+
+def test_what_the_twin_does_not_say_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "WAYS", {"single": judge.WAYS["single"]})
+    more = Happened([Seen("s0", 0, "rows", [{"id": "b"}], [])], [])
+    _with_another(monkeypatch, "single", lambda happened: more)
+    found = judged(PLAIN)
+    assert found is not None
+    assert found.kind == "twin differs"
+
+
+def test_a_finding_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(happened: Happened) -> Happened:
+        if any(row.get("n") == 1 for each in happened.emissions for row in each.inserted):
+            raise KeyError("n")
+        return happened
+
+    _with_another(monkeypatch, "single", fails)
+    steps = [{"send": "E", "event": {"id": "a", "k": "A", "n": n}} for n in (2, 1, 3)]
+    data = {**PLAIN, "steps": steps}
+    found = judged(data)
+    assert found is not None
+    assert found.kind.startswith("single crash KeyError")
+    assert smaller(data, found)["steps"] == [{"send": "E", "event": {"n": 1}}]
+
+
+def test_a_run_without_end_is_a_finding() -> None:
+    text = "@name('s0') select count(*) as c from E#time_length_batch(1 msec, 1, \"FORCE_UPDATE\")"
+    steps = [{"send": "E", "event": {}}, {"advance": 10**8, "catch_up": "step"}]
+    found = judged({"epl": [text], "steps": steps}, seconds=0.3)
+    assert found is not None
+    assert found.kind.startswith("single slow")
+
+
+def test_findings_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.conformance.mutation.__main__ import main
+
+    path = tmp_path / "found.jsonl"
+    path.write_text(json.dumps(PLAIN))
+    assert main(["--replay", str(path)]) == 0
+    assert "the same in every way" in capsys.readouterr().out
