@@ -110,7 +110,7 @@ class Batch:
                 for name in [row["manifest"]]
             ]
             path = f"quarantine/run={self.run}"
-            self._tables.write(local(self._spark, rows, QUARANTINE), path)
+            self._tables.write(local(self._spark, rows, QUARANTINE).coalesce(1), path)
             self._version.quarantine.append(Part(path, len(rows)))
 
     def _count(self, read: DataFrame, found: Sequence[Any], places: Mapping[str, str]) -> None:
@@ -169,7 +169,7 @@ class Batch:
         version = self._version
         before = spools.read(self._tables, version)
         path = f"files/run={self.run}"
-        self._tables.write(files, path)
+        self._tables.write(files.coalesce(1), path)
         version.files.append(Part(path, count))
         both = before.unionByName(spools.of_files(files, version.retained_from, self._at_ms))
         path = f"spools/run={self.run}"

@@ -24,7 +24,15 @@ from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import Held, held
 from cloud_sync.spark.session import SparkMissing, failure_in_words, session
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
-from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownGateway, UnknownVersion, Version
+from cloud_sync.spark.tables import (
+    Conflict,
+    MissingPart,
+    Part,
+    Tables,
+    UnknownGateway,
+    UnknownVersion,
+    Version,
+)
 from rules.problems import in_words
 
 if TYPE_CHECKING:
@@ -37,7 +45,16 @@ OK, FAILED, QUARANTINED, BROKEN = 0, 1, 2, 3
 
 FILES_PER_BATCH = 2_000
 """The number of files of one version, whose names the driver holds in memory."""
-_IN_WORDS = (JavaMissing, SparkMissing, StorageMissing, Held, Conflict, UnknownGateway, UnknownVersion)
+_IN_WORDS = (
+    JavaMissing,
+    SparkMissing,
+    StorageMissing,
+    Held,
+    Conflict,
+    MissingPart,
+    UnknownGateway,
+    UnknownVersion,
+)
 
 
 class JobError(Exception):
@@ -143,7 +160,8 @@ def _tell(report: str, file: str | None) -> bool:
 
 def _left_out(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
     """A sentence with the numbers of files and records that do not count, and the command that lists the
-    reasons; and one with the gateways of conflicting records."""
+    reasons; and one each with the gateways of conflicting records, with those of which two machines send,
+    and with those that are behind."""
     if metrics.quarantined or metrics.held:
         counted = f"files that do not count: {metrics.quarantined}, records: {metrics.held}"
         yield counted if dry_run else f"{counted}; see why with: penstock cloud report {out}"
@@ -153,6 +171,13 @@ def _left_out(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
             "the number of another record and another content, and one of the two counts; "
             "a disk was copied or set back, so give each machine a gateway.id of its own"
         )
+    if metrics.twins:
+        yield (
+            f"two machines at a time send as gateway {', '.join(metrics.twins)}: "
+            "give each a gateway.id of its own"
+        )
+    if metrics.stale:
+        yield f"rows are older than `freshness` of their rule allows: {', '.join(metrics.stale)}"
 
 
 @contextmanager

@@ -17,7 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
+from cloud_sync.spark.session import TABLE_REMEDY
 from cloud_sync.spark.storage import Storage, literal
 
 if TYPE_CHECKING:
@@ -37,6 +39,10 @@ class Conflict(Exception):
 
 class UnknownVersion(Exception):
     """The newest version cannot be read: a newer penstock wrote it, or its file is damaged."""
+
+
+class MissingPart(Exception):
+    """A part of the tables has no file any more; the text names it, and the remedy."""
 
 
 class UnknownGateway(Exception):
@@ -165,6 +171,9 @@ class Tables:
     def __init__(self, spark: SparkSession, storage: Storage) -> None:
         self._spark = spark
         self.storage = storage
+        root = storage.root
+        self._folder = urlsplit(root).path if "://" in root else root
+        """The folder as it stands in the addresses of its files."""
 
     def current(self) -> Version:
         """The newest version; an empty one if there is none. Raises UnknownVersion."""
@@ -197,14 +206,37 @@ class Tables:
             self.storage.delete(_name(number))
 
     def read(self, paths: Iterable[str], schema: str) -> DataFrame:
-        """The rows of some parts; none of no parts."""
-        listed = [literal(f"{self.storage.root}/{path}") for path in sorted(paths)]
+        """The rows of some parts; none of no parts. Raises MissingPart, where Spark would read a folder
+        without a file as one without rows."""
+        from pyspark.errors import AnalysisException
+
+        listed = sorted(paths)
         if not listed:
             return nothing(self._spark, schema)
-        return self._spark.read.schema(schema).parquet(*listed)
+        try:
+            found = self._spark.read.schema(schema).parquet(
+                *(literal(f"{self.storage.root}/{path}") for path in listed)
+            )
+            files = found.inputFiles()
+        except AnalysisException as error:
+            if error.getCondition() == "PATH_NOT_FOUND":
+                self._check(listed, ())
+            raise
+        self._check(listed, files)
+        return found
+
+    def _check(self, paths: Iterable[str], files: Iterable[str]) -> None:
+        """Raises MissingPart for a part of which Spark has found no file, and the storage has none."""
+        parents = {unquote(urlsplit(file).path).rpartition("/")[0] for file in files}
+        for path in paths:
+            if f"{self._folder}/{path}" in parents:
+                continue
+            if not any(name.endswith(".parquet") for name in self.storage.names(path)):
+                raise MissingPart(f"{self.storage.root}/{path} has no file any more; {TABLE_REMEDY}")
 
     def write(self, frame: DataFrame, path: str, *partitions: str) -> None:
-        """Write a part, below one folder for each value of the partition columns."""
+        """Write a part, or one below a folder for each value of the partition columns. `frame` has the rows
+        of each in one of its partitions, so that a part is one file."""
         writer = frame.write.mode("overwrite")
         if partitions:
             writer = writer.partitionBy(*partitions)

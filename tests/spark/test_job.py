@@ -309,12 +309,15 @@ def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> 
     assert (found["rows"], found["missing"], found["waiting"], found["lost"]) == (13, 10, 0, 0)
 
 
-def test_two_machines_under_one_gateway_id_are_named(spark: Any, bucket: Path, out: Path) -> None:
+def test_two_machines_under_one_gateway_id_are_named(
+    spark: Any, bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     upload(bucket, "gw1", rows(random.Random(1), 5))
     shutil.rmtree(bucket.parent / "gw1")
     upload(bucket, "gw1", rows(random.Random(2), 5))
     code, metrics = run(bucket, out)
     assert (code, metrics["twins"], metrics["rows"]) == (job.OK, ["gw1"], 10)
+    assert "two machines at a time send as gateway gw1: give each" in capsys.readouterr().err
     html = report.page(spark, str(out))
     assert (
         html.count("<td>gw1</td>") == 2
