@@ -14,7 +14,6 @@ record is read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -27,6 +26,7 @@ from cloud_sync.spark import fleet, intake, quality
 from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.ledger.files import FILES, hour_of
 from cloud_sync.spark.ledger.identities import settle
+from cloud_sync.spark.ledger.metrics import Counts
 from cloud_sync.spark.ledger.ranges import overlapping
 from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
@@ -36,23 +36,6 @@ QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING, place STR
 RECORDS_PARTS_MAX = 50
 """A partition of records with more parts than this is written again as one part."""
 FLEET_PARTITION = ("of_rule", "of_level", "of_day")
-
-
-@dataclass(slots=True)
-class Counts:
-    """The counters of a batch. `conflicting` records share an identity but differ (`ledger.identities`);
-    `copied` are their gateways. `expired` ones lie before the day from which the tables are kept. `held` ones
-    break a check that keeps them out; `failed` are checks that fail the run."""
-
-    files: int = 0
-    rows: int = 0
-    quarantined: int = 0
-    duplicates: int = 0
-    conflicting: int = 0
-    expired: int = 0
-    held: int = 0
-    failed: list[str] = field(default_factory=list)
-    copied: list[str] = field(default_factory=list)
 
 
 class Batch:

@@ -10,18 +10,17 @@ after its manifest, counts in the next.
 
 from __future__ import annotations
 
-import json
 import sys
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloud_sync.spark.arrivals import LOOKBACK_MS, Listing, recent
 from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import Held, held
+from cloud_sync.spark.ledger.metrics import Metrics, noteworthy, write
 from cloud_sync.spark.session import SparkMissing, failure_in_words, session
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
 from cloud_sync.spark.tables import (
@@ -38,7 +37,6 @@ from rules.problems import in_words
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from cloud_sync.spark.aggregate import Counts
 
 OK, FAILED, QUARANTINED, BROKEN = 0, 1, 2, 3
 """Exit codes. BROKEN: everything is committed, and a check of a rule says that the run has failed."""
@@ -59,39 +57,6 @@ _IN_WORDS = (
 
 class JobError(Exception):
     """The job cannot run or did not end well; the text says why."""
-
-
-@dataclass(slots=True)
-class Metrics:
-    """The counters of one run; `aggregate.Counts` are those of a batch. `twins` are gateways of whose spools
-    two were in use at one time: two machines under one id; `copied` are those of conflicting records: their
-    disk was copied or set back. `held` records break a check that keeps them out,
-    `failed` are checks that fail the run, `stale` the gateways
-    whose rows of a rule are older than a check of it allows."""
-
-    run: str = ""
-    version: int = 0
-    batches: int = 0
-    files: int = 0
-    rows: int = 0
-    quarantined: int = 0
-    duplicates: int = 0
-    conflicting: int = 0
-    expired: int = 0
-    held: int = 0
-    failed: list[str] = field(default_factory=list)
-    copied: list[str] = field(default_factory=list)
-    stale: list[str] = field(default_factory=list)
-    twins: list[str] = field(default_factory=list)
-
-    def add(self, counts: Counts) -> None:
-        """Add the counters of a batch."""
-        from cloud_sync.spark.ledger.runs import COUNTERS
-
-        self.failed += counts.failed
-        self.copied = sorted({*self.copied, *counts.copied})
-        for name in COUNTERS:
-            setattr(self, name, getattr(self, name) + getattr(counts, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,48 +101,14 @@ def main(bucket: str, out: str, options: Options) -> int:
     except JobError as error:
         print(f"penstock cloud aggregate: {error}", file=sys.stderr)
         return FAILED
-    is_told = _tell(json.dumps(asdict(metrics), sort_keys=True), options.metrics_file)
-    for sentence in (*metrics.failed, *_left_out(metrics, out, options.dry_run)):
+    is_written = write(metrics, options.metrics_file)
+    for sentence in (*metrics.failed, *noteworthy(metrics, out, options.dry_run)):
         print(f"penstock cloud aggregate: {sentence}", file=sys.stderr)
     if metrics.failed:
         return BROKEN
-    if not is_told:
+    if not is_written:
         return FAILED
     return QUARANTINED if metrics.quarantined or metrics.held or metrics.conflicting else OK
-
-
-def _tell(report: str, file: str | None) -> bool:
-    """Write the metrics to a file, or else to standard output; False if the file cannot be written."""
-    try:
-        if file is not None:
-            Path(file).write_text(report + "\n", encoding="utf-8")
-            return True
-    except OSError as error:
-        print(f"penstock cloud aggregate: the run ended, but --metrics: {in_words(error)}", file=sys.stderr)
-    print(report)
-    return file is None
-
-
-def _left_out(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
-    """A sentence with the numbers of files and records that do not count, and the command that lists the
-    reasons; and one each with the gateways of conflicting records, with those of which two machines send,
-    and with those that are behind."""
-    if metrics.quarantined or metrics.held:
-        counted = f"files that do not count: {metrics.quarantined}, records: {metrics.held}"
-        yield counted if dry_run else f"{counted}; see why with: penstock cloud report {out}"
-    if metrics.conflicting:
-        yield (
-            f"conflicting records: {metrics.conflicting}, of gateways {', '.join(metrics.copied)}: each has "
-            "the number of another record and another content, and one of the two counts; "
-            "a disk was copied or set back, so give each machine a gateway.id of its own"
-        )
-    if metrics.twins:
-        yield (
-            f"two machines at a time send as gateway {', '.join(metrics.twins)}: "
-            "give each a gateway.id of its own"
-        )
-    if metrics.stale:
-        yield f"rows are older than `freshness` of their rule allows: {', '.join(metrics.stale)}"
 
 
 @contextmanager

@@ -34,7 +34,7 @@ MANY_METHODS: dict[str, int] = {}
 MANY_FILES: dict[str, int] = {}
 
 DYNAMIC_ATTRIBUTES = {
-    "cloud_sync/binding/action.py": 2, "cloud_sync/spark/job.py": 2,
+    "cloud_sync/binding/action.py": 2, "cloud_sync/spark/ledger/metrics.py": 2,
     "cloud_sync/spark/tables.py": 1, "cloud_sync/spool/database.py": 1, "edge/base/logs.py": 1,
     "edge/base/memory.py": 2, "edge/deploy/watch.py": 1, "edge/docs/files.py": 1,
     "edge/intake/codecs/base.py": 1, "edge/intake/sources/mqtt/source.py": 1,
