@@ -255,7 +255,9 @@ class Daemon:
         push = PushServers(config.http_push.address, token, bytes_max, config.http_push.connections_max)
         (directory / "input").mkdir(exist_ok=True)
         configured = self.configured
-        stores = Stores(LookupEnvironment(directory, bytes_max), configured, self.clock, self.intake.wake)
+        stores = Stores(
+            LookupEnvironment(directory, bytes_max, self.clock), configured, self.clock, self.intake.wake
+        )
         environment = SourceEnvironment(
             self.clock, directory / "input", directory / "positions", push, configured, bytes_max
         )

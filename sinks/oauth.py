@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from rules.base import Model
 from rules.secrets import reveal
 from sinks.base import Clock, Fatal, Retry
 from sinks.http_client import is_passing
-from sinks.settings import Text
+from sinks.settings import Text, Texts
 from sinks.template import Template, TemplateError
 
-Post = Callable[[str, dict[str, str], str], tuple[int, bytes]]
-"""Post a body to a URL; the status and answer."""
+Answer = tuple[int, bytes]
+"""Status and body."""
+
+Post = Callable[[str, dict[str, str], str], Answer]
+"""Post a body to a URL with these headers."""
 
 
 def template_of(text: object) -> Template:
@@ -28,12 +31,22 @@ def template_of(text: object) -> Template:
         raise ValueError(failure.problem.message) from None
 
 
+def _check_headers(headers: dict[str, Any]) -> dict[str, Any]:
+    for name, value in headers.items():
+        if not name or not name.isascii() or any(char in "\r\n\0" for char in name + reveal(value)):
+            raise ValueError(f"header {name!r} is not a header line")
+        template_of(value)
+    return headers
+
+
+Headers = Annotated[Texts, AfterValidator(_check_headers)]
+"""Headers of a request by name; the values are templates."""
+
+
 class _Request(Model):
     url: Text = Field(description="where tokens are asked for")
     body: Text = Field("", description="what is sent, in JSON; may hold '{{.field}}' of the answer before")
-    headers: dict[str, Text] = Field(
-        default_factory=dict, description="request headers, with fields as in the body"
-    )
+    headers: Headers = Field(default_factory=dict, description="request headers, with fields as in the body")
 
     @field_validator("url")
     @classmethod
@@ -64,6 +77,10 @@ class Access(_Request):
                 "'expire' is a number of seconds, or a field of the answer such as '{{.expires_in}}'"
             )
         return expire
+
+
+class TokenRefused(Fatal):
+    """The server gives no token."""
 
 
 class OAuth(Model):
@@ -108,6 +125,19 @@ class Tokens:
             self._until_ms = self._clock.monotonic_ms() + int(seconds) * 1000 if seconds.isdecimal() else None
         return self._answer
 
+    def exchange(self, request: Callable[[dict[str, Any]], Answer]) -> Answer:
+        """The answer to a request, which is made with the fields of the token; after a 401 once more, with a
+        new token. Raises `Retry` or `Fatal` if none can be obtained."""
+        answer = request(self.answer())
+        if answer[0] == 401:  # the token is too old
+            self.refused()
+            answer = request(self.answer())
+        if answer[0] == 401:
+            self.refused()
+        else:
+            self.accepted()
+        return answer
+
     def refused(self) -> None:
         """The server has refused the token."""
         self._is_refused = True
@@ -124,7 +154,7 @@ class Tokens:
             return self._asked(self._settings.access, {})
         try:
             found = self._asked(refresh, before)
-        except Fatal:  # it is too old to be refreshed
+        except TokenRefused:  # it is too old to be refreshed
             return self._asked(self._settings.access, {})
         self._is_unproved = True
         return before | {name: value for name, value in found.items() if value is not None}
@@ -135,11 +165,11 @@ class Tokens:
         if is_passing(status):
             raise Retry(f"token: HTTP {status}")
         if not 200 <= status < 300:
-            raise Fatal(f"token: HTTP {status}")
+            raise TokenRefused(f"token: HTTP {status}")
         try:
             answer = msgspec.json.decode(text)
         except msgspec.DecodeError:
             answer = None
         if not isinstance(answer, dict):
-            raise Fatal("token: the answer is no JSON object")
+            raise TokenRefused("token: the answer is no JSON object")
         return answer

@@ -8,11 +8,12 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
+from edge.clock import Clock, SystemClock
 from rules.base import Model
 from rules.durations import DurationMs, SecondsMs
 from sql.catalog.streams import Stream
 from sql.plan.asks import AnswerPolicy
-from sql.record import Record
+from sql.record import Record, field
 
 Rows = list[dict[str, Any]]
 """Rows as JSON values."""
@@ -94,10 +95,12 @@ class LookupSettings(Model):
 
 
 class LookupEnvironment(Record):
-    """Resources of stores from the process around them: the folder of SQLite files, the longest answer."""
+    """Resources of stores from the process around them: the folder of SQLite files, the longest answer, the
+    clock by which tokens grow old."""
 
     data_dir: Path
     bytes_max: int = 1_048_576
+    clock: Clock = field(default_factory=SystemClock)
 
 
 Make = Callable[[Stream, Any, LookupEnvironment], Lookup]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import ssl
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from rules.durations import DurationMs
 from rules.secrets import reveal
 from sinks.base import SinkFailure, failure_at
 from sinks.http_client import connection_to, exchange
-from sinks.oauth import OAuth, Tokens, template_of
+from sinks.oauth import Headers, OAuth, Tokens, template_of
 from sinks.settings import Text
 from sinks.tls import TlsSettings
 from sql.catalog.streams import Stream
@@ -53,9 +53,7 @@ class HttpPullSettings(TlsSettings):
     incremental: bool = Field(False, description="leave out an answer that is the same as the one before")
     body: str = Field("", description="what is sent with the request")
     body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field("json")
-    headers: dict[str, Text] = Field(
-        default_factory=dict, description="further headers, with fields of the token"
-    )
+    headers: Headers = Field(default_factory=dict, description="further headers, with fields of the token")
     o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
     response_type: Literal["code", "body"] = Field(
         "code", description="body: an answer with code other than 200 fails"
@@ -92,26 +90,18 @@ class HttpPullSource(WorkerSource):
 
     def _pull(self) -> None:
         settings = self._settings
-        status, answer = self._request()
-        if status == 401 and self._tokens is not None:  # the token is too old
-            self._tokens.refused()
-            status, answer = self._request()
+        status, answer = self._request({}) if self._tokens is None else self._tokens.exchange(self._request)
         if not (status == 200 if settings.response_type == "body" else 200 <= status < 300):
-            if status == 401 and self._tokens is not None:
-                self._tokens.refused()
             self._failed(f"HTTP {status}")
             return
-        if self._tokens is not None:
-            self._tokens.accepted()
         digest = hashlib.sha256(answer).digest()
         if answer and not (settings.incremental and digest == self._last):
             self._deliver([(topic_of(self.name), answer, None, 0)])
         self._last = digest
 
-    def _request(self) -> tuple[int, bytes]:
+    def _request(self, token: dict[str, Any]) -> tuple[int, bytes]:
         settings = self._settings
-        values = self._tokens.answer() if self._tokens else {}
-        headers = {name: template.render(values) for name, template in self._headers.items()}
+        headers = {name: template.render(token) for name, template in self._headers.items()}
         body = settings.body.encode() if settings.body and settings.body_type != "none" else None
         if body is not None:
             headers = {"Content-Type": _CONTENT_TYPES[settings.body_type], **headers}

@@ -222,6 +222,42 @@ def test_a_server_gives_objects_and_lists(http_peer: HttpPeer, tmp_path: Path) -
     store.close()
 
 
+def test_a_server_with_tokens_is_asked_for_a_new_one_where_it_refuses_the_last(
+    http_peer: HttpPeer, tmp_path: Path
+) -> None:
+    store = lookup(
+        "http",
+        f"{http_peer.url}/device/{{id}}",
+        tmp_path,
+        headers={"Authorization": "Bearer {{.token}}"},
+        oAuth={"access": {"url": f"{http_peer.url}/token", "body": '{"name": "gateway"}'}},
+    )
+    http_peer.answer(200, body=b'{"token": "t1"}')
+    http_peer.answer(200, body=b'{"site": "north"}')
+    assert store.find(("id",), ("a",), PATIENCE_MS) == [{"id": "a", "site": "north"}]
+    http_peer.answer(401)
+    http_peer.answer(200, body=b'{"token": "t2"}')
+    http_peer.answer(200, body=b'{"site": "south"}')
+    assert store.find(("id",), ("b",), PATIENCE_MS) == [{"id": "b", "site": "south"}]
+    asked = [(request.path, request.headers.get("authorization")) for request in http_peer.requests]
+    assert asked == [
+        ("/token", None),
+        ("/device/a", "Bearer t1"),
+        ("/device/b", "Bearer t1"),
+        ("/token", None),
+        ("/device/b", "Bearer t2"),
+    ]
+    assert http_peer.requests[0].body == b'{"name": "gateway"}'
+    http_peer.answer(401)
+    http_peer.answer(503)
+    with pytest.raises(Unanswered, match="token: HTTP 503"):
+        store.find(("id",), ("c",), PATIENCE_MS)
+    http_peer.answer(403)
+    with pytest.raises(Refused, match="token: HTTP 403; check oAuth"):
+        store.find(("id",), ("c",), PATIENCE_MS)
+    store.close()
+
+
 def test_a_list_of_everything_is_searched_for_the_key(http_peer: HttpPeer, tmp_path: Path) -> None:
     store = lookup("http", "/devices", tmp_path, url=http_peer.url)
     text = json.dumps([{"id": 1, "site": "north"}, {"id": 2, "site": "south"}, {"site": "none"}]).encode()
@@ -278,6 +314,7 @@ def test_redis_gives_the_json_under_a_key(tmp_path: Path) -> None:
         ("sql", "device", {"url": "sqlite:///a.db", "colour": 1}, "colour"),
         ("http", "/devices", {}, "is no address"),
         ("http", "http://{host}/a", {}, "is no address"),
+        ("http", "http://host/a", {"headers": {"a": "{{.b"}}, "headers.*without"),
         ("redis", "0", {}, "host:port"),
         ("redis", "x", {"addr": "h:1"}, "no number"),
         ("sql", "device", {"url": "sqlite:///a.db", "lookup": {"cacheTtl": -1}}, "cacheTtl"),
