@@ -211,6 +211,9 @@ CODES: dict[str, CodeText] = {
         "a lookup table that cannot be read here",
         "use INNER or LEFT JOIN, or a subquery with an equality, in a rule or trigger over a stream",
     ),
+    "B535": CodeText(
+        "a column of one item in an aggregate stream query", "group by it, or aggregate it: last(…)"
+    ),
     "B541": CodeText(
         "a table read by other values than its key",
         "give one value per column of the primary key: T[k].column",

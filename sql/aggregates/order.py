@@ -16,6 +16,7 @@ from sql.aggregates.wrap import NotNull
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.definition import Parameter
+from sql.record import replace
 from sql.rows import as_dict
 from sql.types import Plain, Saved, Type, describe
 
@@ -232,8 +233,21 @@ def make_merge_agg(removal: Removal) -> Accumulator:
     return MergedObject() if removal is Removal.NEVER else MergeObjects(removal)
 
 
+def _check_place(index: int) -> None:
+    if not 0 <= index <= PLACE_MAX:
+        raise DataError(f"an index is a whole number from 0 to {PLACE_MAX:,}, not {index}")
+
+
+def _check_lot_place(index: int) -> None:
+    if abs(index) > PLACE_MAX:
+        raise DataError(f"an index is a whole number from -{PLACE_MAX:,} to {PLACE_MAX:,}, not {index}")
+
+
+PLACE_MAX = 2**31 - 1
+
 X = Parameter("x")
-INDEX = Parameter("index", Type.INTEGER, optional=True, constant=True)
+PLACE = Parameter("index", Type.INTEGER, constant=True, check=_check_place)
+INDEX = replace(PLACE, optional=True)
 DEFAULT = Parameter("default", optional=True, constant=True)
 
 register(Aggregate(
@@ -260,7 +274,7 @@ register(
         "nth",
         make_last,
         "The value `index` places before the newest, which is 0.",
-        (X, Parameter("index", Type.INTEGER, constant=True)),
+        (X, PLACE),
         lambda kinds: kinds[0],
         constants=1,
         mergeable=True,
@@ -285,7 +299,7 @@ register(
         "lot_nth",
         make_lot_nth,
         "nth in stream queries: counted from the earliest (0), negative numbers from the newest.",
-        (X, Parameter("index", Type.INTEGER, constant=True), DEFAULT),
+        (X, replace(PLACE, check=_check_lot_place), DEFAULT),
         lambda kinds: kinds[0],
         constants=2,
         mergeable=True,
@@ -297,7 +311,7 @@ register(
         "lot_prior",
         make_last,
         "prior in stream queries: counted from the newest (0).",
-        (X, Parameter("index", Type.INTEGER, constant=True), DEFAULT),
+        (X, PLACE, DEFAULT),
         lambda kinds: kinds[0],
         constants=2,
         mergeable=True,

@@ -16,6 +16,13 @@ from sql.functions.definition import Parameter
 from sql.types import Type, describe
 
 
+def _span_ms(seconds: object) -> int:
+    """The span of rate(seconds)."""
+    if seconds.__class__ not in (int, float) or not 0.001 <= seconds < 1e12:
+        raise DataError(f"rate() takes a number of seconds, at least 0.001 and below 1e12, not {seconds!r}")
+    return int(Fraction(str(seconds)) * 1000)
+
+
 class ArrivalRate(Accumulator):
     """The arrivals per second in a span that ends at the newest arrival; NULL until an arrival has left the
     span.
@@ -26,9 +33,7 @@ class ArrivalRate(Accumulator):
     __slots__ = ("left", "span_ms", "times_ms")
 
     def __init__(self, removal: Removal, seconds: object) -> None:
-        if seconds.__class__ not in (int, float) or not 0.001 <= seconds < 1e12:
-            raise ValueError(f"rate() takes a number of seconds, at least 0.001, not {seconds!r}")
-        self.span_ms = int(Fraction(str(seconds)) * 1000)
+        self.span_ms = _span_ms(seconds)
         self.times_ms: deque[int] = deque()
         self.left = False
 
@@ -111,7 +116,7 @@ register(
         "rate",
         ArrivalRate,
         "Arrivals per second over the last so many seconds, NULL until that time has passed.",
-        (Parameter("seconds", Type.NUMBER, constant=True),),
+        (Parameter("seconds", Type.NUMBER, constant=True, check=_span_ms),),
         Type.FLOAT,
         ever=True,
         constants=1,

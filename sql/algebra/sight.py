@@ -25,14 +25,14 @@ class Sight:
 
     def back(self, place: int, event: Event) -> Event | None:
         """So many places back from the event; in a ranked window so many places down from the best."""
-        if place < 0:
+        if not 0 <= place < len(self):
             return None
         from_event = dropwhile(lambda other: other is not event, iter(self))
         return next(islice(from_event, place, None), None)
 
     def tail(self, place: int) -> Event | None:
         """So many places up from the oldest, or from the worst."""
-        return next(islice(self.content, place, None), None) if place >= 0 else None
+        return next(islice(self.content, place, None), None) if 0 <= place < len(self) else None
 
     def __len__(self) -> int:
         return len(self.content)

@@ -8,6 +8,7 @@ from sql import syntax as ast
 from sql.binder import kuiper
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
+from sql.plan.bound import event_read
 from sql.plan.logical import AGGREGATE_HITS, Plan
 
 
@@ -72,6 +73,8 @@ def _check_lots(problems: Problems, select: ast.Select, plan: Plan) -> None:
     if any(retains_all) and len(plan.sources) > 1:
         at = select.sources[retains_all.index(True)].span
         problems.error("B530", "'retain all' cannot stand in a join", at, "write retain n, or within d")
+    if plan.aggregates or plan.group_by:
+        _check_no_items(problems, plan)
     if plan.selector != "rstream":
         return
     if plan.aggregates:
@@ -79,6 +82,15 @@ def _check_lots(problems: Problems, select: ast.Select, plan: Plan) -> None:
         problems.error("B531", message, select.span, "select without rstream")
     if any(retains_all):
         problems.error("B530", "'retain all' has no remove stream", select.span)
+
+
+def _check_no_items(problems: Problems, plan: Plan) -> None:
+    """Report what an aggregate stream query reads of single items: it gives one row, or one of a group."""
+    for item in plan.items:
+        read = event_read(item.value, plan.group_by)
+        if read is not None:
+            message = "an aggregate stream query shows keys and aggregates, and this column is of one item"
+            problems.error("B535", message, read.span, "group by it, or aggregate it: last(…)")
 
 
 def _check_sampled_having(problems: Problems, select: ast.Select, plan: Plan) -> None:

@@ -33,6 +33,8 @@ def run(plan: Plan, steps: list[dict[str, Any]], created_ms: int = 0) -> list[tu
         now = step.get("advance", now)
         if "send" in step:
             arrivals.append(Event(now, seq, step["event"]))
+    if plan.selector == "irstream":
+        raise NotImplementedError("the twin of stream queries posts one of both streams")
     out: list[tuple[int, list[Row]]] = []
     before: list[Event] = []
     for activation in activations(lot, arrivals, created_ms, now):

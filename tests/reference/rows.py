@@ -63,6 +63,8 @@ class Values:
     def __call__(self, slot: Slot) -> Any:
         match slot.kind:
             case "aggregate":
+                if self.plan.aggregates[slot.key].definition.ever:
+                    raise NotImplementedError("only statements of the reference remember what has left")
                 return aggregate(self.plan.aggregates[slot.key], self.covered, self.event)
             case "window":
                 assert self.window is not None

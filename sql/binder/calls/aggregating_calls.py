@@ -16,6 +16,7 @@ from sql.errors import Span
 from sql.functions.definition import Parameter
 from sql.plan.bound import AggregateCall, Bound, Op, Read, Slot
 from sql.record import replace
+from sql.types import Type
 
 
 def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggregate, place: Place) -> Bound:
@@ -30,6 +31,11 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         binder.problems.error(
             "B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint
         )
+        return UNKNOWN
+    if definition.ever and binder.kind.mode == "sample":
+        message = f"{node.name}() covers all events that ever came, a window of GROUP BY the events in it"
+        hint = "write max(), count() and their like; acc_max(), acc_count() and their like cover all events"
+        binder.problems.error("B330", message, node.span, hint)
         return UNKNOWN
     inner = argument_place(node, place)
     if binder.kind.epl and node.filter is None and definition.takes_filter(len(node.args)):
@@ -104,7 +110,7 @@ def _split_arguments(
 def _constant_of(binder: Binding, name: str, parameter: Parameter, bound: Bound, span: Span) -> Any:
     """The value of an aggregate's parameter that is a constant."""
     found = constant(binder.site.catalog, bound)
-    if found is None:
+    if found is None or (found.value is None and parameter.type is not Type.ANY):
         binder.problems.error("B332", f"{name}() needs a constant for '{parameter.name}'", span)
         return None
     binder.expect(

@@ -16,6 +16,9 @@ from sql.types import type_of
 
 C = TypeVar("C")
 
+EVENTS_MAX = 2**31 - 1
+"""The most events that a call can count back."""
+
 
 def check_arity(binder: Binding, node: ast.Call, least: int, most: int | None) -> bool:
     """True if a call has as many arguments as it may have; else that is reported."""
@@ -42,7 +45,8 @@ def check_constant(binder: Binding, parameter: Parameter, bound: Bound, span: Sp
 def count_of(binder: Binding, bound: Bound) -> Const | None:
     """A number of events as a constant; None for what is none."""
     found = constant(binder.site.catalog, bound)
-    return found if found is not None and found.value.__class__ is int and found.value >= 0 else None
+    is_count = found is not None and found.value.__class__ is int and 0 <= found.value <= EVENTS_MAX
+    return found if is_count else None
 
 
 def remember(calls: list[C], call: C) -> int:
@@ -56,4 +60,4 @@ def remember(calls: list[C], call: C) -> int:
 def argument_place(node: ast.Call, place: Place) -> Place:
     """The place of the arguments of a call that works over several events."""
     name = f"the arguments of {node.name}()"
-    return replace(place, aggregates=False, windows=False, of_window=False, name=name)
+    return replace(place, aggregates=False, windows=False, of_window=False, name=name, builtins={})

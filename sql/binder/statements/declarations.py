@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
+from sql.algebra.windows.catalog import role_of
 from sql.binder.binding import no_subquery
 from sql.binder.catalog_names import unknown_column, unknown_relation
 from sql.binder.expressions.expression_binder import ExpressionBinder
@@ -68,6 +69,11 @@ def bind_window(statement: ast.CreateWindow, site: Site) -> tuple[WindowDeclarat
         statement.name, statement.name, None, statement.windows, statement.retain, span=statement.span
     )
     windows = bind_windows(ExpressionBinder(scope, no_subquery("B209", "here")), source)
+    for window in windows:
+        if role_of(window.name) == "derived":
+            message = f"a named window holds events, and '{window.name}' makes one row of them"
+            hint = f"leave it out; a statement that reads {statement.name} can aggregate"
+            problems.error("B552", message, window.span, hint)
     site.raise_if_any()
     plan = SourcePlan(
         stream.name,

@@ -271,7 +271,7 @@ def bind_choice(statement: ast.OnSelect, site: Site) -> Plan:
         annotations=statement.annotations,
         context=statement.context,
     )
-    _check_selector(problems, statement.select)
+    _check_answer(problems, statement.select)
     plan = SelectBinder(select, site).bind()
     site.raise_if_any()
     streams = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
@@ -282,9 +282,13 @@ def bind_choice(statement: ast.OnSelect, site: Site) -> Plan:
     return replace(plan, timestamp=None, timestamps={}, reads=reads, warnings=found, acts=acts)
 
 
-def _check_selector(problems: Problems, select: ast.Select) -> None:
-    """Report a remove stream of ON … SELECT: each event is answered by itself,
-    and nothing leaves an answer."""
+def _check_answer(problems: Problems, select: ast.Select) -> None:
+    """Report a remove stream and an output limit of ON … SELECT: each event is answered by itself and at
+    once, and nothing leaves an answer."""
+    if select.output is not None:
+        hint = "insert the rows into a stream, and limit the output of a statement that reads it"
+        problems.error("B604", "ON … SELECT has no output limit: it answers each event at once",
+                       select.output.span, hint)  # fmt: skip
     if select.selector == "rstream":
         problems.error("B604", "ON … SELECT has no remove stream: it posts what it finds", select.span)
     elif select.selector == "irstream":

@@ -34,7 +34,17 @@ def bind_lot(binder: ExpressionBinder, source: ast.LotSource) -> LotPlan:
     if lot.retains_all and any(others):
         message = "'retain all' is neither partitioned nor batched nor unique nor limited in time"
         binder.problems.error("B530", message, source.span)
+    if not windows:
+        _check_no_keys(binder, source)
     return lot
+
+
+def _check_no_keys(binder: ExpressionBinder, source: ast.LotSource) -> None:
+    """Report keys where no window holds anything."""
+    for nodes, part in ((source.partition_by, PARTITION), (source.unique, UNIQUE)):
+        if nodes:
+            message = f"'{part.name}' has no effect: without a window each item is there for its step alone"
+            binder.problems.error("B604", message, nodes[0].span, f"for example {part.example}")
 
 
 def _keys(binder: ExpressionBinder, nodes: Sequence[ast.Expr], part: LotPart) -> tuple[Bound, ...]:

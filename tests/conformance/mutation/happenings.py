@@ -23,6 +23,9 @@ ODD: Sequence[Any] = (
 )  # fmt: skip
 """Values of any type; a declared type is not checked by the engine unless asked."""
 
+ALWAYS = ("id", "v")
+"""Columns that each stream of the scenarios has, or may have."""
+
 JUMPS_MS = (0, 0, 1, 250, 500, 999, 1000, 1001, 1500, 2000, 5000, 60_000)
 
 
@@ -41,7 +44,9 @@ def alter_event(steps: list[Step], dice: random.Random, odd: bool) -> list[Step]
         return steps
     place = dice.choice(places)
     event = dict(steps[place]["event"])
-    name = dice.choice(sorted({*event, "k", "n", "v"}))
+    stream = steps[place]["send"]
+    like = [step["event"] for step in steps if step.get("send") == stream]
+    name = dice.choice(sorted({*ALWAYS, *(name for each in like for name in each)}))
     if dice.random() < 0.15:
         event.pop(name, None)
     elif name == "ts":
@@ -100,10 +105,10 @@ def add_advance(steps: list[Step], dice: random.Random, odd: bool) -> list[Step]
 
 
 def change_stream(steps: list[Step], dice: random.Random, odd: bool) -> list[Step]:
-    """An event of another stream, or another way to catch up."""
+    """An event of another stream of the scenario, or another way to catch up."""
     place = dice.randrange(len(steps))
-    if steps[place].get("send") in ("E", "S", "T"):
-        steps[place]["send"] = dice.choice("EST")
+    if "send" in steps[place]:
+        steps[place]["send"] = dice.choice([step["send"] for step in steps if "send" in step])
     elif "advance" in steps[place]:
         steps[place]["catch_up"] = dice.choice(("once", "step"))
     return steps

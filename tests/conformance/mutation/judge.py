@@ -29,7 +29,7 @@ WAYS = {
 
 OF_PYTHON = re.compile(
     r"NoneType|object is|object has|has no attribute|subscriptable|iterable|unhashable|positional argument|"
-    r"not supported between|unsupported operand|'(?:int|str|float|dict|list|bool)'|list index|KeyError|"
+    r"not supported between|unsupported operand|'(?:int|str|dict|list)'|list index|KeyError|"
     r"invalid literal|could not convert|codec can|must be (?:str|real|an integer|integer)|recursion"
 )
 """What the message of an error of Python holds, which no author of SQL is to read."""

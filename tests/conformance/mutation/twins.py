@@ -45,11 +45,12 @@ def _of_rule(data: dict[str, Any]) -> list[Happened]:
         raise NoTwin
     if plan.window is None and (plan.sources[0].lot is None or plan.timestamp is not None):
         raise NoTwin
-    late = 0
+    start, late = next((step["advance"] for step in steps if "advance" in step), 0), 0
+    steps = [{"advance": start}, *steps]
     if plan.window is not None:
         got, late = samples.run(plan, steps)
     else:
-        got = lots.run(plan, steps)
+        got = lots.run(plan, steps, start)
     seen = [Seen("rule", at, "rows", rows, []) for at, rows in got]
     return [Happened([*seen, *[Seen("rule", 0, "late", [], [])] * late], [])]
 
@@ -89,7 +90,7 @@ def _of_many(data: dict[str, Any]) -> list[Happened]:
     plans = {name: query.plan for name, query in session.engine.queries.items()}
     catalog = session.engine.catalog
     sources = [source for plan in plans.values() for source in plan.sources]
-    if catalog.contexts or any(source.recognize for source in sources):
+    if catalog.contexts or catalog.variables or any(source.recognize for source in sources):
         raise NoTwin
     if any(plan.output or plan.joins for plan in plans.values()):
         raise NoTwin

@@ -22,7 +22,8 @@ class Matching(Statement):
         super().__init__(name, plan, world)
         (source,) = plan.sources
         assert source.pattern is not None
-        if source.windows or plan.row_kind != "plain" or plan.output is not None:
+        chosen = plan.order_by or plan.distinct or plan.limit or plan.having or plan.prevs or plan.analytics
+        if source.windows or plan.row_kind != "plain" or plan.output is not None or chosen:
             raise NotImplementedError("the twin of relations shows each match by itself")
         self.pattern = Twin(source.pattern, world.now)
         self.streams = source.pattern.streams

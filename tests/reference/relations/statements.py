@@ -108,11 +108,18 @@ class Statement:
         """A row was inserted into a relation: an event of patterns alone."""
 
     def told(self, changes: dict[str, Delta]) -> None:
-        for source in (source for _, source in self.asking.parts):
-            for relation, delta in changes.items():
-                source.is_told(relation, delta)
+        """Its subqueries know what changed before the first of its sources, and its sources; the rest later."""
+        own = [relation for relation in changes if any(s.plan.stream == relation for s in self.sources)]
+        before = list(changes)[: list(changes).index(own[0])] if own else list(changes)
+        self._asked_of(changes, [*before, *own])
         self.changed([source.is_told(source.plan.stream, changes.get(source.plan.stream, NOTHING))
                       for source in self.sources])  # fmt: skip
+        self._asked_of(changes, [relation for relation in changes if relation not in (*before, *own)])
+
+    def _asked_of(self, changes: dict[str, Delta], relations: Iterable[str]) -> None:
+        for relation in relations:
+            for _, source in self.asking.parts:
+                source.is_told(relation, changes[relation])
 
     def due_ms(self) -> int | None:
         return earliest(source.relation.due_ms() for source in self.all_sources)

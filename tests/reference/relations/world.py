@@ -45,6 +45,8 @@ class World:
                 ChoicePlan: Choosing,
                 TriggerPlan: Acting,
             }
+            if plan.selector == "rstream" or type(plan.acts) not in (*kinds, type(None)):
+                raise NotImplementedError("the twin of relations has no remove stream, no split streams")
             is_matching = any(source.pattern is not None for source in plan.sources)
             kind = Matching if is_matching else kinds.get(type(plan.acts), Query)
             self.statements.append(kind(name, plan, self))

@@ -33,7 +33,7 @@ def test_rate_over_seconds_is_null_until_an_arrival_has_left() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, "2", None, True, math.nan, math.inf])
 def test_rate_needs_a_span(seconds: object) -> None:
-    with pytest.raises(ValueError, match="number of seconds"):
+    with pytest.raises(DataError, match="number of seconds"):
         rates.ArrivalRate(Removal.NEVER, seconds)
 
 
