@@ -41,6 +41,8 @@ class Type(enum.Enum):
     BYTES = "bytea"
     ARRAY = "array"
     OBJECT = "struct"
+    ORDERED = "number or text"
+    """What parameters alone take: values that have an order."""
 
     @property
     def is_numeric(self) -> bool:
@@ -50,6 +52,8 @@ class Type(enum.Enum):
         """True if a value of type `other` may stand where `self` is expected, without conversion."""
         if self is other or Type.ANY in (self, other) or Type.NULL in (self, other):
             return True
+        if self is Type.ORDERED:
+            return other.is_numeric or other in (Type.STRING, Type.DATETIME)
         if self.is_numeric and other.is_numeric:
             return self is not Type.INTEGER or other is not Type.FLOAT
         # A datetime compares with epoch milliseconds and with text in a valid format (eKuiper's rule).

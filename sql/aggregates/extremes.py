@@ -244,7 +244,7 @@ def _filtered(make: Callable[[Removal], Accumulator]) -> Callable[[Removal], Acc
     return lambda removal: Filtered(make(removal))
 
 
-X = Parameter("x", check=ordered)
+X = Parameter("x", Type.ORDERED, check=ordered)
 FILTER = Parameter("filter", Type.BOOLEAN)
 
 for _name, _make, _what, _of_numbers, _inline in (

@@ -108,7 +108,7 @@ class Statement:
         """A row was inserted into a relation: an event of patterns alone."""
 
     def told(self, changes: dict[str, Delta]) -> None:
-        """Its subqueries know what changed before the first of its sources, and its sources; the rest later."""
+        """Its subqueries first know its sources and what changed before them; the rest follows."""
         own = [relation for relation in changes if any(s.plan.stream == relation for s in self.sources)]
         before = list(changes)[: list(changes).index(own[0])] if own else list(changes)
         self._asked_of(changes, [*before, *own])
