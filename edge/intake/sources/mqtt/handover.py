@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from edge.base.message import DUPLICATE, BadMessage, Message, payload_bytes
+from edge.base.message import DUPLICATE, BadMessage, Message
 from edge.intake.sources.base import OnBad, OnBatch
 
 log = logging.getLogger("penstock.mqtt")
@@ -28,7 +28,6 @@ class Counters:
     """Sums over all connections of a source."""
 
     messages: int = 0
-    payload_bytes: int = 0
     bad: int = 0
     dropped: int = 0
     duplicates: int = 0
@@ -75,7 +74,6 @@ class HandOver:
         now, because messages had no room."""
         counters = self._counters
         counters.messages += len(batch)
-        counters.payload_bytes += payload_bytes(batch)
         counters.bad += len(bad)
         if self._consumer.is_paused:
             self._hold(batch, bad)
