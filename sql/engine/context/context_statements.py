@@ -107,11 +107,11 @@ class Statements:
         bodies, partition.bodies = partition.bodies, ()
         for body in reversed(bodies):
             member = body.member
+            body.due_ms = None
             if member.index is not None:
                 member.index.leave(body, partition.row)
             if member.cells is None:
                 self.queue.settle()
-                body.due_ms = None
                 self.add(body, body.instance.terminate(now_ms))
             elif member.cells.hears_end:
                 self.queue.wait(body, None)

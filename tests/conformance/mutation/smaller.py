@@ -12,7 +12,7 @@ from tests.conformance.mutation.judge import Finding, Refused, judged
 Data = dict[str, Any]
 
 
-def smaller(data: Data, finding: Finding, seconds: float = 20.0) -> Data:
+def smaller(data: Data, finding: Finding, seconds: float = 10.0) -> Data:
     """With fewer steps, statements and columns of events, found in a bounded time."""
     end = time.monotonic() + seconds
     shrunk = True
