@@ -103,6 +103,7 @@ class Aggregate(Record):
 
     make        builds an accumulator for a way of leaving; constant parameters are passed after it.
     ever        keeps values that have left (firstever, countever …): `remove` is never called.
+    recalls     the result depends on what has left, though `remove` is called (leaving, rate(ts)).
     needs_event the accumulator keeps events (minby, sorted, deduplicate):
                 its result is an event or a list of events.
     ordered     the arguments are criteria, which may be written with `desc` (minby, sorted).
@@ -124,6 +125,7 @@ class Aggregate(Record):
     returns: Type | Callable[[Sequence[Type]], Type]
     aliases: tuple[str, ...] = ()
     ever: bool = False
+    recalls: bool = False
     needs_event: bool = False
     ordered: bool = False
     whole_row: bool = False
@@ -134,6 +136,11 @@ class Aggregate(Record):
     invertible: bool = False
     cost: Cost = CONSTANT
     examples: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def covers_more(self) -> bool:
+        """True if the result depends on more than the events in a window."""
+        return self.ever or self.recalls
 
     @property
     def most_arguments(self) -> int | None:

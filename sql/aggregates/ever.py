@@ -83,6 +83,7 @@ register(
         "Whether any event has left the window yet.",
         (),
         Type.BOOLEAN,
+        recalls=True,
         examples=(("leaving() over [4]", False),),
     )
 )

@@ -131,5 +131,6 @@ register(
         "per second of the events' own time, over a window.",
         (Parameter("ts", Type.NUMBER), Parameter("x", Type.NUMBER, optional=True)),
         Type.FLOAT,
+        recalls=True,
     )
 )

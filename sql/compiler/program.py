@@ -155,7 +155,9 @@ class CorrelatedCode:
         self.subqueries = subqueries_of(plan.subqueries, around)
         self.functions = around.function_set(text=plan.text, joined=True, subqueries=self.answers)
         source = plan.sources[0]
-        of_source = around.function_set(joined=source.rows_are_tuples, subqueries=self.answers)
+        of_source = around.function_set(
+            text=plan.text, joined=source.rows_are_tuples, subqueries=self.answers
+        )
         self.builder = WindowBuilder(source, plan.options, of_source)
         self.passes = None if source.filter is None else self.builder.functions.true(source.filter)
         rows = store_of(source, self, around.env)

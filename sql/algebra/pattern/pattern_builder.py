@@ -31,6 +31,7 @@ from sql.plan import pattern_plan as plans
 from sql.plan.bound import Bound
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import LengthPlan, PatternPlan, SchedulePlan, StepPlan, is_constant
+from sql.types import describe
 
 Value = TypeVar("Value")
 
@@ -129,7 +130,17 @@ class PatternBuilder:
         return length
 
     def _count(self, bound: Bound | None) -> Callable[[Binding], int | None] | None:
-        return None if bound is None else over_tags(self.functions.value(bound))
+        if bound is None:
+            return None
+        value, span = over_tags(self.functions.value(bound)), bound.span
+
+        def count(binding: Binding) -> int | None:
+            found = value(binding)
+            if found is None or found.__class__ is int:
+                return found
+            raise DataError(f"a number of matches is a whole number, not {describe(found)}", span)
+
+        return count
 
     def _schedule(self, step: SchedulePlan) -> Callable[[Binding], Schedule | None]:
         iso, date, repetitions = (

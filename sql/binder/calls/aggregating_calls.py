@@ -32,8 +32,8 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
             "B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint
         )
         return UNKNOWN
-    if definition.ever and binder.kind.mode == "sample":
-        message = f"{node.name}() covers all events that ever came, a window of GROUP BY the events in it"
+    if definition.covers_more and binder.kind.mode == "sample":
+        message = f"{node.name}() covers events that have left, a window of GROUP BY the events in it"
         hint = "write max(), count() and their like; acc_max(), acc_count() and their like cover all events"
         binder.problems.error("B330", message, node.span, hint)
         return UNKNOWN

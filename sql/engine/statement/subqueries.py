@@ -68,8 +68,8 @@ class Correlated:
         return Event(row, time_ms, self.seq)
 
     def fail(self, row: object, error: BaseException) -> None:
-        """A window could not evaluate an event."""
-        self.report(row, str(self.code.functions.failure(error)))
+        """A filter or a window could not evaluate an event."""
+        self.report(row, str(self.code.builder.functions.failure(error)))
 
     def _begin(self) -> None:
         """Begin work of this instance: the answers that its functions read are this instance's."""

@@ -58,3 +58,21 @@ def test_booleans_in_place_of_numbers_are_as_the_manual_says(expression: str, va
     (found,) = engine.push("m", [{"flag": True}], 0)
     assert found.inserted == ([{"flag": True}] if value is None else [{"x": value}])
     assert (found.kind == "error") is (value is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "select exists (select * from m(v > 1)#length(3) as q where q.dev = e.dev) as x from m as e",
+            "1:32: cannot evaluate v > 1: '>' cannot compare string with bigint",
+        ),
+        (
+            "select b from pattern [every a=m(dev = 1) -> [a.v:] b=m until c=m(dev = 3)]",
+            "1:47: cannot evaluate a.v: a number of matches is a whole number, not string 'x'",
+        ),
+    ],
+)
+def test_reasons_have_a_place_also_inside_a_statement(text: str, reason: str) -> None:
+    errors = [found.error for found in free(text).push("m", [{"v": "x", "dev": 1}], 0) if found.error]
+    assert errors == [reason]
