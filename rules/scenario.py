@@ -101,7 +101,8 @@ class Expectation(Model):
     at: At = Field(description="when: after the start, or an instant; of late events, their own time stamp")
     rows: Rows = Field(default_factory=list, description="rows of the result, in order")
     removed: Rows = Field(
-        default_factory=list, description="rows of the remove stream (rstream, irstream), in order"
+        default_factory=list,
+        description="rows that leave, in order (select irstream); with select rstream they stand in rows",
     )
     late: Rows = Field(default_factory=list, description="events refused as late")
     error: str | None = Field(None, min_length=1, description="part of the message of an error event")

@@ -41,7 +41,7 @@ to: use lines."""
 
 
 class FileSettings(SinkSettings):
-    """Append results to files below the data folder, one line per row.
+    """Append results to files below `output` in the data folder, one line per row.
 
     A full file is renamed to `NAME-MILLISECONDS.SUFFIX` and a new one is begun. With `compression: gzip` the
     file is a valid gzip file at any time; give it a name ending in `.gz`.
@@ -58,7 +58,7 @@ class FileSettings(SinkSettings):
     }
 
     path: Text = Field(
-        description="relative to the data folder, such as 'alarms.jsonl' or '{{.site}}/alarms.jsonl'"
+        description="relative to that folder, such as 'alarms.jsonl' or '{{.site}}/alarms.jsonl'"
     )
     send_single: bool = Field(True, description="one line per row; false writes an array per result")
     rolling_size: int = Field(

@@ -25,11 +25,11 @@ INTEGER_MAX = 2**63 - 1
 class SqlSettings(SinkSettings, ConnectionSettings):
     """Write each row into a table of a database.
 
-    `sqlite:///name.db` is a file below the data folder; postgresql://, mysql:// and others need the extra
-    penstock[sql] and the database's driver. All waiting rows are written in one transaction. A row that the
-    database refuses (a missing column, a constraint) is a dead letter; without the database all wait. A row
-    may be written twice if the gateway is cut off between the database's commit and its own; with `upsert`
-    that changes nothing.
+    `sqlite:///name.db` is a file below `output` in the data folder; postgresql://, mysql:// and others need
+    the extra penstock[sql] and the database's driver. All waiting rows are written in one transaction. A row
+    that the database refuses (a missing column, a constraint) is a dead letter; without the database all
+    wait. A row may be written twice if the gateway is cut off between the database's commit and its own;
+    with `upsert` that changes nothing.
     """
 
     address: ClassVar[str | None] = "url"

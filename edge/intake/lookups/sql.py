@@ -28,8 +28,8 @@ from sql.catalog.streams import Stream
 class SqlLookupSettings(LookupSettings):
     """Query a table of a database, whose name is DATASOURCE.
 
-    `sqlite:///name.db` is a file below the data folder; postgresql://, mysql:// and others need the extra
-    penstock[sql] and the database's driver.
+    `sqlite:///name.db` is a file below the data folder; what sql actions write is `sqlite:///output/name.db`
+    here. postgresql://, mysql:// and others need the extra penstock[sql] and the database's driver.
     """
 
     url: Text | None = Field(
