@@ -6,6 +6,7 @@ of the events is a note.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -245,7 +246,7 @@ def _of_conditions(seen: Seen, stage: Stage) -> Iterator[Finding]:
         for item in failed:
             yield from _of_condition(seen, stage, item, tally.rows)
         for message, count in tally.errors.most_common(2):
-            text = f"{count} {stage.unit} could not be evaluated: {message}"
+            text = f"{counted(count, stage.unit.removesuffix('s'))} could not be evaluated: {message}"
             yield Finding(
                 "type", text, is_whole=stage.is_end and count == tally.errors.total() and not failed
             )
@@ -296,8 +297,10 @@ def _of_limit(seen: Seen, stage: Stage) -> Iterator[Finding]:
         if seen.plan is not None and seen.plan.acts is not None:
             text = f"{count} of {stage.count} events did nothing: {what}"
         yield Finding("limit", text, is_whole=stage.is_end)
-    for message, count in seen.results.errors.most_common(2):
-        yield Finding("type", f"{count} events failed: {message}", is_whole=stage.is_end)
+    of_conditions = {message for tally in seen.tallies for message in tally.errors}
+    others = Counter({text: n for text, n in seen.results.errors.items() if text not in of_conditions})
+    for message, count in others.most_common(2):
+        yield Finding("type", f"{counted(count, 'event')} failed: {message}", is_whole=stage.is_end)
 
 
 def _of_searches(seen: Seen, facts: Facts) -> Iterator[Finding]:

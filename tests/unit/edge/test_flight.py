@@ -276,3 +276,11 @@ def test_what_acts_on_tables(world: World) -> None:
     choice = "on m as e select t.c as c from t where t.k = e.k and t.c > 60"
     text = "50 of 50 events did nothing: no row of 't' met the conditions"
     assert causes(world, TABLE, choice) == [("limit", text)]
+
+
+def test_an_event_that_a_condition_cannot_evaluate_is_said_once(world: World) -> None:
+    """The event with n of 49 compares a text with a number."""
+    found = causes(world, "", "SELECT n FROM m WHERE CASE WHEN n = 49 THEN k ELSE n END > 100")
+    reasons = [text for code, text in found if code == "type"]
+    assert len(reasons) == 1
+    assert reasons[0].startswith("1 event could not be evaluated: ")
