@@ -117,10 +117,11 @@ def _check_kept_events(problems: Problems, select: ast.Select, plan: Plan, *, is
         message = "output snapshot of plain rows needs a window in FROM: without one there is no row to show"
         hint = "for example E#lastevent; output last every … shows the newest row of each interval"
         problems.error("B606", message, _at(select.output, select.span), hint)
-    if plan.joins and not all(source.keeps or source.unidirectional for source in plan.sources):
+    bare = [not (source.keeps or source.unidirectional) for source in plan.sources]
+    if plan.joins and any(bare):
         hint = "for example E#length(5) as e" if is_epl else "for example GROUP BY TUMBLINGWINDOW(ss, 10)"
         message = "each joined stream needs a window, or is unidirectional"
-        problems.error("B527", message, select.span, hint)
+        problems.error("B527", message, select.sources[bare.index(True)].span, hint)
     _check_several_unidirectional(problems, select)
 
 

@@ -216,9 +216,10 @@ class Scope:
         if place.preferred in declared:
             return self.read(place.preferred, name, span)
         if len(declared) > 1:
-            owners = " and ".join(f"'{self.sources[index].alias}'" for index in declared)
-            message = f"column '{name}' is in {owners}"
-            self.site.problems.error("B203", message, span, f"write {self.sources[declared[0]].alias}.{name}")
+            owners = [self.sources[index].alias for index in declared]
+            message = f"column '{name}' is in {' and '.join(map(repr, owners))}"
+            hint = f"write {' or '.join(f'{owner}.{name}' for owner in owners)}"
+            self.site.problems.error("B203", message, span, hint)
         if declared:
             return self.read(declared[0], name, span)
         if name in self.site.catalog.variables:

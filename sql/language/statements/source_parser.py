@@ -17,6 +17,13 @@ from sql.syntax.window_words import LOT_WINDOWS, LotArgument
 
 _PATTERN_OPENINGS = (TokenType.L_BRACKET, TokenType.PARAMETER, TokenType.L_PAREN)
 
+MISPLACED = {
+    "every": "after WITHIN it is a period: within d every p retain n",
+    "partition": "it stands behind the stream: in m partition by m.k within d",
+    "within": "it stands before RETAIN: within d retain n",
+}
+"""Clauses of a source of a stream query that stand too late, with their places."""
+
 NOT_ALIASES = frozenset(
     {
         *(
@@ -242,13 +249,9 @@ class SourceParser(ExpressionParser):
             if self._match_word(*words.split()):
                 windows.append((words, self._lot_argument(argument)))
                 every = self._every() if len(windows) == 1 else every
-        if self._at_word("every"):
-            self._refuse(
-                "P009",
-                "EVERY stands in the wrong place",
-                span_of(self._curr),
-                "after WITHIN it is a period: within d every p retain n",
-            )
+        if (word := self._word()) in MISPLACED:
+            message = f"{word.upper()} stands in the wrong place"
+            self._refuse("P009", message, span_of(self._curr), MISPLACED[word])
         unique = self._listed(self._expression) if self._match_word("with", "unique") else ()
         return LotSource(
             stream, item, partition_by, tuple(windows), every, unique, condition, span=self._since(start)

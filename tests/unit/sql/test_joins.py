@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql import Catalog, Engine, run_script
+from sql import Catalog, Engine, SqlError, run_script
 
 TYPES = "create schema A(id string, k int, v int); create schema B(id string, k int, v int)"
 
@@ -81,3 +82,31 @@ def test_rows_that_nobody_keeps_are_those_of_a_join_that_keeps_them(
             saved["fingerprint"] = passing.queries["s0"].plan.fingerprint
             passing = start(f"select {joined}")
             passing.restore("s0", saved)
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem", "hint"),
+    [
+        (
+            "on A as a delete from W where k = a.k",
+            ("B203", "k", "column 'k' is in 'a' and 'W'"),
+            "write a.k or W.k",
+        ),
+        (
+            "select a.v as v from A#length(2) as a, B as b where a.k = b.k",
+            ("B527", "B as b", "each joined stream needs a window, or is unidirectional"),
+            "for example E#length(5) as e",
+        ),
+    ],
+)
+def test_the_place_and_the_remedy_of_a_join_that_is_refused(
+    statement: str, problem: tuple[str, str, str], hint: str
+) -> None:
+    engine = Engine(Catalog())
+    run_script(engine, f"{TYPES}; create window W#keepall as A;", 0)
+    with pytest.raises(SqlError) as refused:
+        run_script(engine, statement, 0)
+    (found,) = refused.value.problems
+    assert found.span is not None
+    assert (found.code, statement[found.span.start : found.span.end], found.message) == problem
+    assert found.hint == hint
