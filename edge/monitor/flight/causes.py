@@ -17,7 +17,7 @@ from edge.monitor.flight.observe import Seen
 from edge.monitor.flight.stages import Stage, stages_of
 from sql.errors import did_you_mean
 from sql.explain.tally import Failed, Miss
-from sql.explain.time_lengths import length
+from sql.explain.time_lengths import about, length
 from sql.explain.timelines.timeline import value_text
 from sql.plan.bound import Read, Slot
 from sql.plan.logical import Plan
@@ -57,9 +57,8 @@ def findings(seen: Seen, facts: Facts) -> list[Finding]:
 def _fired(seen: Seen) -> str:
     results = seen.results
     ago_ms = max(0, seen.until_ms - (results.last_ms or seen.until_ms))
-    ago = length(ago_ms if ago_ms < 1_000 else ago_ms // 1_000 * 1_000)
     rows, outputs = counted(results.rows, "row"), counted(results.emissions, "output")
-    return f"it fired: {rows} in {outputs}, the last one {ago} ago"
+    return f"it fired: {rows} in {outputs}, the last one {about(ago_ms)} ago"
 
 
 # --- the gateway --------------------------------------------------------------------------------------------
@@ -126,14 +125,12 @@ def _clock(census: Census) -> Iterator[Finding]:
     if most < -CLOCK_OFF_MS:
         yield Finding(
             "clock",
-            f"{_stamps(census)} {length(-most // 60_000 * 60_000)} behind "
-            f"the gateway's clock{_unit_hint(census)}",
+            f"{_stamps(census)} {about(-most)} behind the gateway's clock{_unit_hint(census)}",
         )
     elif least > CLOCK_OFF_MS:
         yield Finding(
             "clock",
-            f"{_stamps(census)} {length(least // 60_000 * 60_000)} ahead "
-            f"of the gateway's clock{_unit_hint(census)}",
+            f"{_stamps(census)} {about(least)} ahead of the gateway's clock{_unit_hint(census)}",
         )
 
 
@@ -306,7 +303,7 @@ def _of_limit(seen: Seen, stage: Stage) -> Iterator[Finding]:
 def _of_searches(seen: Seen, facts: Facts) -> Iterator[Finding]:
     """Findings about the live searches of a pattern: the events they wait for."""
     for wait in facts.waits:
-        ago = length(max(0, facts.now_ms - wait.begun_ms))
+        ago = about(max(0, facts.now_ms - wait.begun_ms))
         tags = "; ".join(f"{name}: {text}" for name, text in wait.tags.items())
         oldest = f"{'' if wait.count == 1 else 'the oldest '}since {ago}{f' ({tags})' if tags else ''}"
         text = (

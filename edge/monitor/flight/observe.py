@@ -241,7 +241,7 @@ class Observer:
         if tally is not None:
             if emission.kind == "rows":
                 tally.add(emission.inserted, emission.at_ms)
-            else:
+            elif emission.kind == "error":
                 tally.failed(emission.error or emission.kind)
         elif emission.rule == self._rule:
             self._gave_out(emission)

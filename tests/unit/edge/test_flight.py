@@ -284,3 +284,19 @@ def test_an_event_that_a_condition_cannot_evaluate_is_said_once(world: World) ->
     reasons = [text for code, text in found if code == "type"]
     assert len(reasons) == 1
     assert reasons[0].startswith("1 event could not be evaluated: ")
+
+
+def test_a_late_event_is_lost_in_event_time_and_not_behind_the_window(world: World) -> None:
+    """With 9 the window [0, 5) ends, so the 1 behind it is late; 10 ends [5, 10)."""
+    world.write("s.yaml", STREAM.replace('#"', '#", TIMESTAMP="n"'))
+    world.write("a.yaml", rule("a", "SELECT count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ms, 5)"))
+    world.reload()
+    assert not world.manager.problems
+    for number in (0, 9, 1, 10):
+        feed(world, 1, number)
+    seen = why(world, "a", 60_000)
+    lost = {stage.name: stage.lost for stage in stages_of(seen) if stage.lost}
+    assert lost == {"event time": {"late": 1}}
+    texts = [item.text for item in findings(seen, Facts("a", world.clock.now_ms()))]
+    assert "1 of 4 events came too late: their windows were closed" in texts
+    assert not any("could not be evaluated" in text for text in texts)
