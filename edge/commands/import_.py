@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.base.errors import UsageError
+from edge.base.quantities import counted
 from edge.commands.shared import rule_arguments
 
 EXPORT_BYTES_MAX = 64 * 1024 * 1024
@@ -149,6 +150,7 @@ def _checked(paths: list[Path], zone: str, rules: int) -> int:
         print(render_all(problems))
     errors = sum(problem.is_error for problem in problems)
     print(
-        f"{len(compiled.rules)} of {rules} rules compile, {errors} errors, {len(problems) - errors} warnings"
+        f"{len(compiled.rules)} of {rules} rules compile, {counted(errors, 'error')}, "
+        f"{counted(len(problems) - errors, 'warning')}"
     )
     return 1 if errors else 0

@@ -20,6 +20,8 @@ def time_stamp(plan: Plan, stream: str, row: object, zone: ZoneInfo) -> int:
         return int(value)
     if value.__class__ is str:
         return _parsed(value, pattern, zone)
+    if value is None:
+        raise DataError(f"the timestamp column '{column}' is missing or NULL")
     raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
 
 

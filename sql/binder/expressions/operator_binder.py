@@ -44,11 +44,11 @@ def bind_binary(binder: Binding, node: ast.Binary, place: Place) -> Bound:
         return Op(node.op, args, type=Type.BOOLEAN, span=node.span)
     if node.op in comparisons.SIGNS:
         return comparisons.bind_comparison(binder, node, args)
-    wanted = Type.STRING if node.op == "||" else Type.NUMBER
+    wanted, what = (Type.STRING, "texts") if node.op == "||" else (Type.NUMBER, "numbers")
+    joins_texts = node.op == "+" and all(bound.type is Type.STRING for bound in args)
+    hint = "write || to join texts" if joins_texts else None
     for bound, side in sides:
-        binder.expect(
-            bound, wanted, f"'{node.op}' takes {'texts' if node.op == '||' else 'numbers'}", side.span
-        )
+        binder.expect(bound, wanted, f"'{node.op}' takes {what}", side.span, hint)
     return Op(node.op, args, type=_arithmetic_type(node.op, args), span=node.span)
 
 

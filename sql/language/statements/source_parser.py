@@ -20,7 +20,7 @@ _PATTERN_OPENINGS = (TokenType.L_BRACKET, TokenType.PARAMETER, TokenType.L_PAREN
 MISPLACED = {
     "every": "after WITHIN it is a period: within d every p retain n",
     "partition": "it stands behind the stream: in m partition by m.k within d",
-    "within": "it stands before RETAIN: within d retain n",
+    "within": "it stands once, before RETAIN: within d retain n",
 }
 """Clauses of a source of a stream query that stand too late, with their places."""
 

@@ -36,7 +36,7 @@ HABITS = [
         "from t in m within 5.0 partition by t.k select t.v",
         "it stands behind the stream: in m partition by m.k within d",
     ),
-    ("from t in m retain 3 within 5.0 select t.v", "it stands before RETAIN: within d retain n"),
+    ("from t in m retain 3 within 5.0 select t.v", "it stands once, before RETAIN: within d retain n"),
     ("SELECT 10x FROM m", "put a space between them"),
     ("SELECT avg(c) FROM m GROUP BY d TUMBLINGWINDOW(ss, 10)", "a comma is missing before 'TUMBLINGWINDOW'"),
     ("select * from pattern [every a=A - b=B]", "write ->, which means 'followed by'"),

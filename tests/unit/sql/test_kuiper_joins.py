@@ -322,6 +322,12 @@ def test_fields_of_declared_structs_are_known(sql: str, message: str, hint: str 
     assert (problem.message, problem.hint) == (message, hint)
 
 
+def test_a_sum_of_texts_is_refused_with_the_sign_that_joins_them() -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule("SELECT o.k + 'x' AS k FROM s", catalog_of(STRICT))
+    assert {problem.hint for problem in caught.value.problems} == {"write || to join texts"}
+
+
 def test_a_strict_datetime_is_milliseconds_or_text_in_the_format_of_the_stream() -> None:
     good = [{"at": 0, "x": 1}, {"at": "2024-02-29", "x": 2}]
     assert rows("SELECT x FROM s", ("s", 1, *good), ddl=STRICT) == [[{"x": 1}], [{"x": 2}]]

@@ -84,3 +84,10 @@ def test_a_datetime_compares_as_an_instant(condition: str, kept: list[int]) -> N
 def test_a_float_that_is_not_whole_is_no_integer(expr: str) -> None:
     (error,) = errors(f"SELECT {expr} AS x FROM s", ("s", 1, {"a": [1, 2], "i": 1.5}))
     assert "1.5" in error
+
+
+def test_an_event_without_its_time_stamp_is_told_in_words_of_sql() -> None:
+    ddl = 'CREATE STREAM s () WITH (DATASOURCE="s", TIMESTAMP="ts");'
+    sql = "SELECT count(*) AS c FROM s GROUP BY TUMBLINGWINDOW(ss, 1)"
+    reason = "the timestamp column 'ts' is missing or NULL"
+    assert errors(sql, ("s", 1, {"a": 1}), ("s", 2, {"ts": None}), ddl=ddl) == [reason, reason]
