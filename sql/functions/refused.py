@@ -1,4 +1,5 @@
-"""Functions of other engines that penstock does not offer, each with the reason and the remedy."""
+"""Functions of other engines that penstock does not offer, each with the reason and the remedy, and those
+that have another name here."""
 
 from __future__ import annotations
 
@@ -27,3 +28,19 @@ REFUSED: dict[str, str] = {
     "transpose": "an event's type cannot be changed in place; name the columns, or use extract(x)",
 }
 """Name in lower case to reason and remedy, which complete the sentence "<name>() is not offered: …"."""
+
+NAMED_OTHERWISE: dict[str, str] = {
+    **dict.fromkeys(("len", "strlen", "char_length", "character_length"), "length"),
+    **dict.fromkeys(("array_length", "array_size", "json_array_length"), "cardinality"),
+    **dict.fromkeys(("instr", "position", "strpos", "charindex"), "indexof"),
+    **dict.fromkeys(("array_agg", "collect_list", "group_array"), "collect"),
+    **dict.fromkeys(("now_ms", "epoch_ms"), "tstamp"),
+    **dict.fromkeys(("json_extract", "json_value"), "json_path_query_first"),
+    **dict.fromkeys(("date_format", "to_char"), "format_time"),
+    "substr": "substring",
+    "ucase": "upper",
+    "lcase": "lower",
+    "split_part": "split_value",
+    "from_json": "parse_json",
+}
+"""Names of functions in other engines and here, where the nearest spelling is another function."""

@@ -108,7 +108,7 @@ def known_names() -> list[str]:
 
 
 def _unknown_function(binder: Binding, node: ast.Call) -> Bound:
-    from sql.functions.refused import REFUSED
+    from sql.functions.refused import NAMED_OTHERWISE, REFUSED
 
     span = node.name_span if node.name_span.end else node.span
     if node.name == "get_keyed_state":
@@ -120,9 +120,9 @@ def _unknown_function(binder: Binding, node: ast.Call) -> Bound:
             f"a file beside the rules with `def {node.name}(x: float) -> float:` "
             "and a docstring makes it known"
         )
-        binder.problems.error(
-            "B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known_names()) or own
-        )
+        meant = NAMED_OTHERWISE.get(node.name)
+        hint = f"write {meant}(…)" if meant else did_you_mean(node.name, known_names()) or own
+        binder.problems.error("B204", f"unknown function '{node.name}'", span, hint)
     return UNKNOWN
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.sql.kuiper import each, errors, refusal
+from sql import SqlError, plan_rule
+from sql.binder.calls.call_binder import known_names
+from sql.functions.refused import NAMED_OTHERWISE
+from tests.support.streams import catalog_of
+from tests.unit.sql.kuiper import S, each, errors, refusal
 
 
 @pytest.mark.parametrize(
@@ -84,6 +88,14 @@ def test_a_datetime_compares_as_an_instant(condition: str, kept: list[int]) -> N
 def test_a_float_that_is_not_whole_is_no_integer(expr: str) -> None:
     (error,) = errors(f"SELECT {expr} AS x FROM s", ("s", 1, {"a": [1, 2], "i": 1.5}))
     assert "1.5" in error
+
+
+@pytest.mark.parametrize("name", NAMED_OTHERWISE)
+def test_a_function_of_another_engine_is_named_as_it_is_called_here(name: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        plan_rule(f"SELECT {name}(a) AS x FROM s", catalog_of(S))
+    assert refused.value.problems[0].hint == f"write {NAMED_OTHERWISE[name]}(…)"
+    assert NAMED_OTHERWISE[name] in known_names()
 
 
 def test_an_event_without_its_time_stamp_is_told_in_words_of_sql() -> None:
