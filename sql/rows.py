@@ -59,6 +59,15 @@ def field_name(column: str) -> str:
     return _encoded(column) if column in EVENT_FIELDS else attribute_name(column)
 
 
+def column_text(row: str, column: str, shape: Shape) -> str:
+    """The text that reads a column of a row, a dict or else a struct.
+
+    >>> column_text("e", "temp", "dict"), column_text("e", "temp", "struct")
+    ("e.get('temp')", 'e.temp')
+    """
+    return f"{row}.get({column!r})" if shape == "dict" else f"{row}.{attribute_name(column)}"
+
+
 def as_dict(row: Any) -> dict[str, Any]:
     """Any row as a dict, for output and snapshots; a joined row as the list of its sides
     is left to the caller."""

@@ -31,7 +31,7 @@ from sql.functions.definition import Context
 from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import Criterion, ItemPlan
 from sql.plan.pattern_plan import OWN
-from sql.rows import Shape, attribute_name, field_name
+from sql.rows import Shape, column_text, field_name
 from sql.types import key_of
 
 DATA_ERRORS = (DataError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError, IndexError)
@@ -63,16 +63,13 @@ class EngineReader:
         if self.shape == "kept":
             return Code(f"e.{field_name(column)}")
         if not self.joined:
-            return Code(self._column(row, column))
+            return Code(column_text(row, column, self.shape))
         name = self.names.temporary()
-        return Code(f"(None if ({name} := {row}) is None else {self._column(name, column)})")
+        return Code(f"(None if ({name} := {row}) is None else {column_text(name, column, self.shape)})")
 
     def relation(self, name: str) -> str:
         """The text of the named window or table of this name."""
         return relation_text(self.names, self.catalog, name)
-
-    def _column(self, row: str, column: str) -> str:
-        return f"{row}.get({column!r})" if self.shape == "dict" else f"{row}.{attribute_name(column)}"
 
     def slot(self, slot: Slot) -> Code:
         if slot.kind == "hit":
@@ -108,11 +105,11 @@ class PatternReader(EngineReader):
 
     def read(self, source: int, column: str | None) -> Code:
         if source == OWN:
-            return Code("e", False) if column is None else Code(self._column("e", column))
+            return Code("e", False) if column is None else Code(column_text("e", column, self.shape))
         if column is None:
             return Code(f"a[{source}]")
         name = self.names.temporary()
-        return Code(f"(None if ({name} := a[{source}]) is None else {self._column(name, column)})")
+        return Code(f"(None if ({name} := a[{source}]) is None else {column_text(name, column, self.shape)})")
 
     def slot(self, slot: Slot) -> Code:
         if slot.kind == "event_time":

@@ -11,7 +11,7 @@ from sql.codegen.names import Names
 from sql.codegen.own_reads import relation_text, variable_text
 from sql.codegen.source import SourceWriter, identifier
 from sql.plan.bound import Slot
-from sql.rows import Shape, attribute_name, field_name
+from sql.rows import Shape, column_text, field_name
 
 
 class RowReader:
@@ -101,7 +101,6 @@ class RowReader:
         return f"None if (r := e[{source}]) is None else {self._column_of(source, 'r', column)}"
 
     def _column_of(self, source: int, row: str, column: str) -> str:
-        return f"{row}.{field_name(column)}" if source in self.kept else self._column(row, column)
-
-    def _column(self, row: str, column: str) -> str:
-        return f"{row}.get({column!r})" if self.shape == "dict" else f"{row}.{attribute_name(column)}"
+        if source in self.kept:
+            return f"{row}.{field_name(column)}"
+        return column_text(row, column, self.shape)

@@ -14,7 +14,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.table.lookup import Name
 from sql.codegen.source import Generated, SourceWriter
-from sql.rows import Shape, attribute_name, field_name
+from sql.rows import Shape, column_text, field_name
 from sql.types import key_of
 
 Values = Callable[[Event], Any]
@@ -42,11 +42,8 @@ def key_of_values(columns: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Has
 def _column(column: Name, shape: Shape) -> str:
     if isinstance(column, tuple):
         source, name = column
-        read = f"r.get({name!r})" if shape == "dict" else f"r.{attribute_name(name)}"
-        return f"(None if (r := e.row[{source}]) is None else {read})"
-    if shape == "dict":
-        return f"e.row.get({column!r})"
-    return f"e.{field_name(column)}" if shape == "kept" else f"e.row.{attribute_name(column)}"
+        return f"(None if (r := e.row[{source}]) is None else {column_text('r', name, shape)})"
+    return f"e.{field_name(column)}" if shape == "kept" else column_text("e.row", column, shape)
 
 
 def _key(columns: Sequence[str]) -> str:

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from sql.algebra.retain.policies import Policy
-from sql.codegen.reader import RowReader
 from sql.plan.bound import Const, PrevCall, Read
+from sql.rows import Shape, column_text
 
 
 class Earlier:
     """The calls that are read in the text, and the expressions that read them."""
 
     def __init__(
-        self, calls: Sequence[PrevCall], reader: RowReader, window: Policy | None, *, in_place: bool
+        self, calls: Sequence[PrevCall], shape: Shape, window: Policy | None, *, in_place: bool
     ) -> None:
-        """`reader`: of the row of one source. `window`: the one in the loop, None without any. `in_place`:
+        """`shape`: of the rows of the source. `window`: the one in the loop, None without any. `in_place`:
         rows are made where their event stands, as new ones."""
         self.calls = calls
-        self.reader = reader
+        self.shape = shape
         self.window = window
         self.is_inline = in_place and all(map(self._is_read, calls))
         """True if the values stand where they are read; else the instance finds them."""
@@ -40,7 +40,7 @@ class Earlier:
 
         def column(row: str) -> str:
             assert isinstance(call.value, Read)
-            return self.reader._column(row, str(call.value.column))
+            return column_text(row, str(call.value.column), self.shape)
 
         if call.name == "prior":
             return f"({column(f'recent[-{place + 1}]')} if len(recent) > {place} else None)"

@@ -94,8 +94,7 @@ class StatementFrame:
         """True if the text has a function `value`, and makes no rows."""
         self.show = Show(plan, self.make_loop, self._deferral(), is_joined=self.is_joined)
         is_single = self.in_loop and self._is_single()
-        reader = RowReader(self.names, self.catalog, self.shape, {}, joined=False)
-        self.earlier = Earlier(plan.prevs, reader, self.window, in_place=is_single)
+        self.earlier = Earlier(plan.prevs, self.shape, self.window, in_place=is_single)
         self.reads_beside = bool(plan.prevs) and not self.earlier.is_inline
         """True if rows need values that only the instance can find: earlier events."""
         self.in_place = is_single and not self.reads_beside
