@@ -22,7 +22,7 @@ from sql.codegen.hits import HitCounters
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.codegen.output_rows import Columns, sort_key_text, write_items
-from sql.codegen.own_reads import relation_text, variable_text
+from sql.codegen.own_reads import partition_text, relation_text, variable_text
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
@@ -88,8 +88,7 @@ class EngineReader:
         if slot.kind == "context":
             # In the definition of a context the partition is an argument of the call.
             partition = "a" if self.partition is None else self.names.bind(self.partition, "partition")
-            depth, index = ("-1", None) if slot.key == "id" else slot.key
-            return Code(f"{partition}[{depth}]" if index is None else f"{partition}[{depth}][{index}]")
+            return Code(partition_text(partition, slot))
         if slot.kind == "builtin":
             is_count = str(slot.key).endswith("_count") or str(slot.key).startswith("count_")
             return Code(f"w.{slot.key}", False, False, NUMBER) if is_count else Code(f"w.{slot.key}")

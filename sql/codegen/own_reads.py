@@ -1,4 +1,5 @@
-"""The reads of variables and relations: bound to the text, or found by place in the partition at work."""
+"""The reads of variables and relations, bound to the text or found by place in the partition at work, and
+of partitions."""
 
 from __future__ import annotations
 
@@ -23,3 +24,9 @@ def relation_text(names: Names, catalog: Catalog, name: str) -> str:
     if place is not None:
         return f"{names.bind(catalog.own.at_work, 'own')}[{place}]"
     return names.bind(catalog.relations[name], f"t_{identifier(name)}")
+
+
+def partition_text(partition: str, slot: Slot) -> str:
+    """The text of a property of the context's partition that has this text."""
+    depth, index = ("-1", None) if slot.key == "id" else slot.key
+    return f"{partition}[{depth}]" if index is None else f"{partition}[{depth}][{index}]"

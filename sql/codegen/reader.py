@@ -8,7 +8,7 @@ from copy import copy
 from sql.catalog.streams import Catalog
 from sql.codegen.expression_code import Code
 from sql.codegen.names import Names
-from sql.codegen.own_reads import relation_text, variable_text
+from sql.codegen.own_reads import partition_text, relation_text, variable_text
 from sql.codegen.source import SourceWriter, identifier
 from sql.plan.bound import Slot
 from sql.rows import Shape, column_text, field_name
@@ -80,8 +80,7 @@ class RowReader:
         if slot.kind in ("variable", "arrived"):
             return Code(variable_text(self.names, self.catalog, slot))
         if slot.kind == "context":
-            depth, index = ("-1", None) if slot.key == "id" else slot.key
-            return Code(f"partition[{depth}]" if index is None else f"partition[{depth}][{index}]")
+            return Code(partition_text("partition", slot))
         return self.slots[slot.kind, slot.key]
 
     def load(self, writer: SourceWriter) -> None:
