@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from sql.explain.timelines.axis import Axis
 from sql.explain.timelines.timeline import Line, Row, Sample, Timeline, label_of
-from sql.explain.timelines.timeline_text import rows_text
+from sql.explain.timelines.timeline_text import rows_text, shortened
 
 WIDTH = 960
 MARGIN = 24
@@ -143,7 +143,7 @@ class _Drawing:
 
     def event(self, line: Line) -> None:
         middle = self.y + ROW / 2 + 2
-        self.text(MARGIN, middle + 4, _short(line.label, LABEL_MAX))
+        self.text(MARGIN, middle + 4, shortened(line.label, LABEL_MAX))
         arrival = self.x(line.arrival_ms)
         entry = (
             line.stays[0].entry_ms if line.stays else self.axis.end_ms if line.waiting else line.arrival_ms
@@ -155,7 +155,7 @@ class _Drawing:
             self.stay(self.x(stay.entry_ms), None if stay.leave_ms is None else self.x(stay.leave_ms), middle)
         self.shapes.append(f'<circle cx="{arrival:.1f}" cy="{middle:.1f}" r="3.4" class="dot"/>')
         if line.remark:
-            self.text(arrival + 10, middle + 4, _short(line.remark, 60), "muted")
+            self.text(arrival + 10, middle + 4, shortened(line.remark, 60), "muted")
         self.y += ROW
 
     def stay(self, entry: float, leave: float | None, middle: float) -> None:
@@ -174,7 +174,7 @@ class _Drawing:
         start, end = self.x(sample.start_ms), self.x(sample.end_ms)
         self.rect(start, middle - BAR / 2, max(end - start, 2.5), BAR, "sample", 1)
         self.text(
-            MARGIN, middle + 4, _short(self.timeline.bounds(sample, self.axis.label), LABEL_MAX), "muted"
+            MARGIN, middle + 4, shortened(self.timeline.bounds(sample, self.axis.label), LABEL_MAX), "muted"
         )
         self.result(sample, start, end, middle + 4)
         self.y += ROW
@@ -186,9 +186,9 @@ class _Drawing:
         if self.has_column:
             self.text(self.right + 14, y, words)
         elif self.right - end >= start - self.left:
-            self.text(end + 8, y, _short(words, int((WIDTH - MARGIN - end - 8) / GLYPH)))
+            self.text(end + 8, y, shortened(words, int((WIDTH - MARGIN - end - 8) / GLYPH)))
         else:
-            self.text(start - 8, y, _short(words, int((start - 8 - self.left) / GLYPH)), "", "end")
+            self.text(start - 8, y, shortened(words, int((start - 8 - self.left) / GLYPH)), "", "end")
 
     def lane(self, name: str, box: str, style: str, outputs: Sequence[tuple[int, Sequence[Row]]]) -> None:
         """Rows as chips below their instants, on as many levels as they need."""
@@ -208,7 +208,7 @@ class _Drawing:
         self.y = start + len(free) * (CHIP + 3)
 
     def _chips(self, at_ms: int, rows: Sequence[Row]) -> list[tuple[float, str]]:
-        shown = [(self.x(at_ms), _short(label_of(row, None), 40)) for row in rows[:CHIPS_PER_POST]]
+        shown = [(self.x(at_ms), shortened(label_of(row, None), 40)) for row in rows[:CHIPS_PER_POST]]
         return (
             shown
             if len(rows) <= CHIPS_PER_POST
@@ -254,7 +254,7 @@ class _Drawing:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
             f'height="{height:.0f}" role="img" aria-labelledby="t d">\n'
-            f'  <title id="t">{escape(_short(self.timeline.sql, 200))}</title>\n'
+            f'  <title id="t">{escape(shortened(self.timeline.sql, 200))}</title>\n'
             f'  <desc id="d">{escape(_description(self.timeline, self.axis))}</desc>\n'
             f"  <style>{STYLE}  </style>\n"
             f'  <rect width="{WIDTH}" height="{height:.0f}" class="page"/>\n  {inside}\n</svg>\n'
@@ -263,10 +263,6 @@ class _Drawing:
 
 def _result(sample: Sample) -> str:
     return rows_text(sample.rows) or "no rows"
-
-
-def _short(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _wrapped(text: str, length: int) -> list[str]:

@@ -28,7 +28,7 @@ def render_text(timeline: Timeline) -> str:
     axis = Axis.over(timeline.start_ms, timeline.end_ms, TICKS_MAX)
     bounds = [timeline.bounds(sample, axis.label) for sample in timeline.samples]
     canvas = _Canvas(
-        axis, [_short(label, LABEL_MAX) for label in (*(line.label for line in timeline.lines), *bounds)]
+        axis, [shortened(label, LABEL_MAX) for label in (*(line.label for line in timeline.lines), *bounds)]
     )
     out = [timeline.sql, timeline.window, "", *canvas.axis()]
     out += [canvas.event(line) for line in timeline.lines]
@@ -63,7 +63,7 @@ class _Canvas:
         return round(self.axis_of.place(at_ms, self.columns))
 
     def row(self, label: str, drawing: str, remark: str = "") -> str:
-        text = f"{_short(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}"
+        text = f"{shortened(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}"
         return f"{text}  {remark}" if remark else text
 
     def axis(self) -> list[str]:
@@ -131,5 +131,6 @@ def rows_text(rows: Sequence[dict[str, Any]], room: int = 1_000) -> str:
         labels.pop()
 
 
-def _short(text: str, length: int) -> str:
+def shortened(text: str, length: int) -> str:
+    """The text, or its beginning with an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + "…"
