@@ -111,12 +111,12 @@ def _broken(clause: Sequence[Token], text: str, width: int) -> list[str]:
 def _joined(tokens: Sequence[Token], text: str) -> str:
     out = ""
     for before, token in zip([None, *tokens], tokens, strict=False):
-        blank = "" if before is None or not _needs_blank(before, token, text) else " "
+        blank = "" if before is None or not _needs_blank(before, token) else " "
         out += blank + text[token.start : token.end + 1]
     return out
 
 
-def _needs_blank(before: Token, token: Token, text: str) -> bool:
+def _needs_blank(before: Token, token: Token) -> bool:
     if token.token_type in (TokenType.COMMA, TokenType.R_PAREN) or before.token_type is TokenType.L_PAREN:
         return False
     return before.token_type is TokenType.COMMA or token.start > before.end + 1

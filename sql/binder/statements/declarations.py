@@ -90,7 +90,7 @@ def _row_type(statement: ast.CreateWindow, site: Site) -> Stream:
     """The columns of a named window, as a stream."""
     problems, catalog = site.problems, site.catalog
     if statement.columns:
-        return columns_as_stream(statement, statement.columns, catalog, problems)
+        return columns_as_stream(statement.columns, catalog, problems)
     if statement.select is not None:
         if statement.select.selector is not None:
             message = (
@@ -115,7 +115,7 @@ def _row_type(statement: ast.CreateWindow, site: Site) -> Stream:
 
 
 def columns_as_stream(
-    statement: ast.Statement, columns: tuple[ast.ColumnDefinition, ...], catalog: Catalog, problems: Problems
+    columns: tuple[ast.ColumnDefinition, ...], catalog: Catalog, problems: Problems
 ) -> Stream:
     """Listed columns as a stream."""
     check_columns(problems, columns, catalog.streams)
