@@ -214,6 +214,9 @@ CODES: dict[str, CodeText] = {
     "B535": CodeText(
         "a column of one item in an aggregate stream query", "group by it, or aggregate it: last(…)"
     ),
+    "B536": CodeText(
+        "ON of an outer join that reads a later source", "join that source first, or use its own ON"
+    ),
     "B541": CodeText(
         "a table read by other values than its key",
         "give one value per column of the primary key: T[k].column",
@@ -332,7 +335,8 @@ CODES: dict[str, CodeText] = {
     "B801": CodeText("a tag that is used twice", "give each its own tag"),
     "B802": CodeText("a timer's parameter that cannot be read", "the message says what is wrong with it"),
     "B803": CodeText(
-        "a bound of a pattern that is no count", "[n], [low:high] … until …, with low at most high"
+        "a bound of a pattern that is no count, or too large",
+        "[n], [low:high] … until …, with low at most high",
     ),
     "B804": CodeText(
         "a subquery inside a pattern", "put the condition into WHERE, which is evaluated for each match"

@@ -8,7 +8,7 @@ from sql import syntax as ast
 from sql.binder import kuiper
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
-from sql.plan.bound import event_read
+from sql.plan.bound import Read, event_read
 from sql.plan.logical import AGGREGATE_HITS, Plan
 
 
@@ -56,6 +56,8 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
         _check_lots(problems, select, plan)
     if plan.mode == "sample":
         _check_sampled_having(problems, select, plan)
+    if any(join.kind in ("left", "right", "full") for join in plan.joins):
+        _check_outer_joins(problems, plan)
     calls = [(call.name, call.span) for call in plan.analytics] + [
         (call.name, call.span) for call in plan.prevs
     ]
@@ -82,6 +84,15 @@ def _check_lots(problems: Problems, select: ast.Select, plan: Plan) -> None:
         problems.error("B531", message, select.span, "select without rstream")
     if any(retains_all):
         problems.error("B530", "'retain all' has no remove stream", select.span)
+
+
+def _check_outer_joins(problems: Problems, plan: Plan) -> None:
+    """Report what ON reads of sources that are joined later: a row stands beside NULL before they are."""
+    for place, join in enumerate(plan.joins, start=1):
+        for part in join.on.walk() if join.on is not None else ():
+            if isinstance(part, Read) and place < part.source < len(plan.sources):
+                message = f"ON reads '{plan.sources[part.source].alias}', which is joined after it"
+                problems.error("B536", message, part.span, "join it first, or write the condition in its ON")
 
 
 def _check_no_items(problems: Problems, plan: Plan) -> None:

@@ -171,9 +171,9 @@ class RecognizeText:
         """The aggregate of the rows of one variable."""
         make = self.names.bind(part.make, f"make_{part.place}")
         source.line(f"acc_{part.place} = {make}()")
-        with source.block(f"for e in {self.lists[place]} or ():"):
+        with source.block(f"for number, e in enumerate({self.lists[place]} or ()):"):
             if part.call.definition.needs_event:
-                source.line("x = Event(e, 0, 0)")
+                source.line("x = Event(e, 0, number)")
             loop = self._loop(source, {place: "e"}, "e")
             part.prepare(loop)
             part.check(loop, "")

@@ -9,9 +9,11 @@ from typing import Any
 from sql.plan.bound import Bound, Slot
 from sql.plan.logical import Plan
 from tests.reference.aggregates import AGGREGATES
+from tests.reference.batches import BATCHES
 from tests.reference.expressions import Place, Row, evaluate, holds
+from tests.reference.members import Delta
 from tests.reference.rows import Event, Values, aggregate, key, output
-from tests.reference.windows import BATCHES, Delta, relation_of
+from tests.reference.windows import relation_of
 
 NOT_BY_ARRIVAL = {"groupwin", "sort", "rank", "time_order", "timetolive"}
 """Windows whose own order `prev` counts in, or that are several."""

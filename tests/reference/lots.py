@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from sql.plan.clauses import LotPlan
 from sql.plan.logical import Plan
 from tests.reference.expressions import Place, Row, evaluate, holds
+from tests.reference.members import period_ms
 from tests.reference.rows import Event, Values, groups, key, output
-from tests.reference.windows import period_ms
 
 
 class Activation(NamedTuple):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import factorial
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder.binding import no_subquery
 from sql.binder.calls.call_arguments import count_of
+from sql.binder.calls.call_binder import SCALAR_FORMS
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
 from sql.binder.scope import Scope, Site, SourceScope
@@ -47,6 +49,10 @@ class RecognizeBinder:
     def bind(self, length: Callable[[ast.Expr], LengthPlan]) -> RecognizePlan:
         """The plan; problems are reported, never raised."""
         clause = self.clause
+        if (places := _places(clause.pattern)) > PLACES_MAX:
+            message = f"the pattern, repeats and permutations written out, has {places:,} places"
+            hint = f"at most {PLACES_MAX:,}: write A* or A+, and test count(A) of the match"
+            self.problems.error("B803", message, clause.pattern.span, hint)
         binder = ExpressionBinder(self._scope({}, own=True), NO_SUBQUERY)
         keys = tuple(binder.bind(key, PARTITION_BY) for key in clause.partition_by)
         self._note(binder.scope)
@@ -149,6 +155,9 @@ class RecognizeBinder:
 
     def _only_variable(self, call: AggregateCall) -> int:
         """The variable that an aggregate reads, which must take several rows."""
+        if call.group_by is not None:
+            message = "an aggregate of measures has no keys of its own"
+            self.problems.error("B809", message, call.span, "partition by them, or filter: condition")
         parts = [part for arg in (*call.args, *([call.filter] if call.filter else [])) for part in arg.walk()]
         read = {part.source for part in parts if isinstance(part, Read)}
         many = list(self.lists.values())
@@ -171,7 +180,8 @@ class _MeasureBinder(ExpressionBinder):
         self.rows = rows
 
     def call(self, node: ast.Call, place: Place) -> Bound:
-        if aggregates.lookup(node.name) is None or not place.aggregates:
+        is_scalar = node.name in SCALAR_FORMS and len(node.args) > 1
+        if is_scalar or aggregates.lookup(node.name) is None or not place.aggregates:
             return super().call(node, place)
         lists, self.scope.sources = self.scope.sources, self.rows
         try:
@@ -205,6 +215,23 @@ class _DefinitionBinder(ExpressionBinder):
         if any(isinstance(part, Read) and part.source != self.variable for part in value.walk()):
             self.problems.error("B323", "prev() reads the variable that is defined", node.span)
         return with_sources(value, {self.variable: source})
+
+
+PLACES_MAX = 5000
+"""The most places of a pattern once its repeats and permutations are written out."""
+
+
+def _places(pattern: ast.Node) -> int:
+    """The number of places of a pattern once its repeats and permutations are written out."""
+    inside = sum(_places(part) for part in pattern.children() if isinstance(part, ast.RowPattern))
+    match pattern:
+        case ast.RowVariable():
+            return 1
+        case ast.RowTimes():
+            return inside * max(pattern.low, pattern.high or 1)
+        case ast.RowPermutation():
+            return inside * factorial(len(pattern.parts))
+    return inside
 
 
 def _find_lists(pattern: ast.Node, found: dict[str, bool], *, repeated: bool = False) -> None:

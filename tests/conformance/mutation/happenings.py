@@ -23,8 +23,8 @@ ODD: Sequence[Any] = (
 )  # fmt: skip
 """Values of any type; a declared type is not checked by the engine unless asked."""
 
-ALWAYS = ("id", "v")
-"""Columns that each stream of the scenarios has, or may have."""
+ALWAYS = ("id",)
+"""Columns that each stream of the scenarios has."""
 
 JUMPS_MS = (0, 0, 1, 250, 500, 999, 1000, 1001, 1500, 2000, 5000, 60_000)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from sql.plan.logical import ActionPlan, BranchPlan, ChoicePlan, Plan, TriggerPlan
 from tests.reference.expressions import Place, Row, evaluate, holds
+from tests.reference.members import Delta
 from tests.reference.relations.joins import Rows
 from tests.reference.relations.statements import Source, Statement
 from tests.reference.relations.stores import Refused, shaped
 from tests.reference.rows import Event, project
-from tests.reference.windows import Delta
 
 if TYPE_CHECKING:
     from tests.reference.relations.world import World

@@ -10,9 +10,10 @@ from sql.plan.clauses import SourcePlan
 from sql.plan.declared import WindowDeclaration
 from sql.plan.logical import Plan, SplitPlan, SubqueryPlan, TriggerPlan
 from tests.reference.expressions import Place, Row, holds
+from tests.reference.members import Delta
 from tests.reference.relations.joins import Rows, Sides, product
 from tests.reference.rows import Event
-from tests.reference.windows import Current, Delta, Relation, earliest, relation_of
+from tests.reference.windows import Current, Relation, earliest, relation_of
 
 if TYPE_CHECKING:
     from tests.reference.relations.world import World

@@ -8,8 +8,9 @@ from typing import Protocol
 from sql.plan.declared import TableDeclaration, WindowDeclaration
 from sql.types import key_of
 from tests.reference.expressions import Row
+from tests.reference.members import Delta
 from tests.reference.rows import Event
-from tests.reference.windows import Delta, Intersection, once
+from tests.reference.windows import Intersection, once
 
 Updates = Sequence[tuple[Event, Row]]
 """Rows, and what becomes of them."""

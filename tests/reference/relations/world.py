@@ -13,11 +13,12 @@ from contextlib import suppress
 from sql.plan.declared import TableDeclaration, WindowDeclaration
 from sql.plan.logical import ChoicePlan, Plan, TriggerPlan
 from tests.reference.expressions import Row
+from tests.reference.members import Delta
 from tests.reference.relations.acting import Acting, Choosing
 from tests.reference.relations.matching import Matching
 from tests.reference.relations.statements import NOTHING, Listening, Query, Statement
 from tests.reference.relations.stores import NamedWindow, Refused, Store, Table
-from tests.reference.windows import Delta, earliest
+from tests.reference.windows import earliest
 
 Post = tuple[int, str, list[Row], list[Row]]
 """When, which statement, the rows that came and those that left."""
