@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from sql.algebra.event import Delta, Event
@@ -48,10 +48,9 @@ class TriggerCode(SharedCode):
         self.plan = plan
         self.source = source
         self.subqueries = subqueries_of(subqueries, self)
-        self.passes: Callable[..., Any] | None = None
-        """The filter of the trigger."""
-        if source.filter is not None:
-            self.passes = self.function_set(text=plan.text).true(source.filter)
+        self.of_event = self.function_set(text=plan.text)
+        """The functions of the filter, which reads the event alone."""
+        self.passes = None if source.filter is None else self.of_event.true(source.filter)
         self.functions = self.function_set(text=plan.text, joined=True)
         self.pattern = None if source.pattern is None else PatternCode(source, self)
 
@@ -99,7 +98,7 @@ class Triggered(PostingStatement, Generic[C]):
         try:
             return self.passes is None or bool(self.passes(Event(row, self.now_ms, 0)))
         except DATA_ERRORS as error:
-            self.fail(row, error)
+            self.report(row, self.code.of_event.failure(error))
             return False
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:

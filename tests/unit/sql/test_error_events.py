@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sql import Engine
+from sql import Engine, run_script
 from tests.support.streams import engine_of
 
 
@@ -76,3 +76,12 @@ def test_booleans_in_place_of_numbers_are_as_the_manual_says(expression: str, va
 def test_reasons_have_a_place_also_inside_a_statement(text: str, reason: str) -> None:
     errors = [found.error for found in free(text).push("m", [{"v": "x", "dev": 1}], 0) if found.error]
     assert errors == [reason]
+
+
+@pytest.mark.parametrize("action", ["delete from Kept where k = e.dev", "update Kept set k = 'y'"])
+def test_an_error_in_the_filter_of_a_trigger_has_a_place(action: str) -> None:
+    engine = free("select v from m where v is null")
+    run_script(engine, f"create window Kept#keepall as (k string); on m(v > 1) as e {action}", 0)
+    (error,) = [found.error for found in engine.push("m", [{"v": "x"}], 0) if found.error]
+    assert error.endswith("cannot evaluate v > 1: '>' cannot compare string with bigint")
+    assert error.startswith("1:48: ")
