@@ -23,6 +23,7 @@ from sql.plan.clauses import (
     OutputPlan,
     SourcePlan,
     SpreadPlan,
+    is_outer,
 )
 from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import Declaration
@@ -349,5 +350,12 @@ class Plan(Record, dict=True):
             ("the option lateTolerance", self.options.late_tolerance_ms), ("INTO TABLE", self.into_table),
             *([("GROUP BY", self.grouping_sets)] if self.grouping_sets and not self.into_table else []),
             *([("JOIN", self.asks)] if self.asks else []),
+            *([("JOIN", "rows between")] if _keeps_between(self) else []),
             *([] if self.acts is None else [("ON", self.acts)]),
         ]  # fmt: skip
+
+
+def _keeps_between(plan: Plan) -> bool:
+    """True if the plan keeps rows of some sources that wait for the others: those between the steps of an
+    outer join."""
+    return plan.mode != "sample" and len(plan.joins) > 1 and is_outer(plan.joins) and not plan.drivers

@@ -87,7 +87,10 @@ class Joined(JoinSources):
         )
 
     def _enter(self, sides: Sides) -> Event:
-        event = self.rows[sides] = self._event(sides)
+        return self._put(sides, self._event(sides))
+
+    def _put(self, sides: Sides, event: Event) -> Event:
+        self.rows[sides] = event
         for side in sides:
             if side is not None:
                 self.rows_of.setdefault(side, {})[sides] = None
@@ -137,31 +140,35 @@ class Joined(JoinSources):
     def held(self) -> Iterator[Event]:
         """Every event the join refers to."""
         yield from self.rows.values()
-        for sides in self.rows:
-            yield from (side for side in sides if side is not None)
+        for joined in (self.rows, *self._between()):
+            for sides in joined:
+                yield from (side for side in sides if side is not None)
         yield from super().held()
 
+    def _between(self) -> list[list[Sides]]:
+        return self.found.between() if isinstance(self.found, Outer) else []
+
     def snapshot(self) -> dict[str, Any]:
-        """The joined rows and those of each source, by number."""
-        rows = [
-            [[None if e is None else e.seq for e in sides], event.seq] for sides, event in self.rows.items()
-        ]
-        return {**super().snapshot(), "rows": rows}
+        """The joined rows, those of an outer join's steps and those of each source, by number."""
+        rows = [[_numbers(sides), event.seq] for sides, event in self.rows.items()]
+        between = [[*map(_numbers, joined)] for joined in self._between()]
+        return {**super().snapshot(), "rows": rows, "between": between}
 
     def restore(self, state: Saved, find: FindEvent) -> None:
         """Put a snapshot back."""
-        outer = self.found if isinstance(self.found, Outer) and not self.drivers else None
-        if outer is not None:
-            kept = enumerate(state["relations"])
-            rows = {place: Delta([*map(find, numbers)]) for place, numbers in kept if numbers}
-            outer.change(rows, is_known=True)
+
+        def found(numbers: Sequence[int | None]) -> Sides:
+            return tuple([None if number is None else find(number) for number in numbers])
+
+        for numbers, seq in state["rows"]:
+            self._put(found(numbers), find(seq))
+        if isinstance(self.found, Outer) and not self.drivers:
+            sources = [[*map(find, numbers or ())] for numbers in state["relations"]]
+            between = [[*map(found, joined)] for joined in state["between"]]
+            self.found.restore(sources, between, [*self.rows])
         else:
             super().restore(state, find)
-        for numbers, seq in state["rows"]:
-            sides = tuple(None if number is None else find(number) for number in numbers)
-            self.rows[sides] = find(seq)
-            for side in sides:
-                if side is not None:
-                    self.rows_of.setdefault(side, {})[sides] = None
-        if outer is not None:
-            outer.recall(self.rows)
+
+
+def _numbers(sides: Sides) -> list[int | None]:
+    return [None if event is None else event.seq for event in sides]

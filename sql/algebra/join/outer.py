@@ -81,10 +81,8 @@ class Step:
         if self.reports:
             self.fail(tuple(rows), error)
 
-    def change(
-        self, left: Net, inserted: Iterable[Event], removed: Iterable[Event], *, is_known: bool = False
-    ) -> Net:
-        """The net change of the content when both sides have changed. `is_known`: rows of a snapshot come."""
+    def change(self, left: Net, inserted: Iterable[Event], removed: Iterable[Event]) -> Net:
+        """The net change of the content when both sides have changed."""
         net: Net = {}
         gone = [sides for sides, count in left.items() if count < 0]
         self.reports = False
@@ -92,20 +90,40 @@ class Step:
             self._left_leaves(sides, net)
         for event in removed:
             self._right_leaves(event, net)
-        self.reports = not is_known
+        self.reports = True
         for sides, count in left.items():
             if count > 0:
                 self._left_enters(sides, net)
         for event in inserted:
             self._right_enters(event, net)
-        self.reports = True
         return {sides: count for sides, count in net.items() if count}
 
-    def _left_enters(self, sides: Sides, net: Net) -> None:
+    def restore(self, lefts: Iterable[Sides], rights: Iterable[Event], shown: Iterable[Sides]) -> None:
+        """Put both sides of a snapshot back, each in order of arrival, and what was shown of them. Errors of
+        conditions were reported when the rows came; rows that are looked up may be others by now."""
+        self.reports = False
+        if isinstance(self.right, Pulled):
+            for sides in lefts:
+                self._add_left(sides)
+                self.shown[sides] = []
+            for sides in shown:
+                self.shown[sides[:-1]].append(sides)
+        else:
+            for sides in lefts:
+                self._left_enters(sides, {})
+            for event in rights:
+                self._right_enters(event, {})
+        self.reports = True
+
+    def _add_left(self, sides: Sides) -> Event:
         self.number += 1
         event = self.lefts[sides] = joined_event(sides, self.width, self.number)
         self.sides[event] = sides
         self.left.add(event)
+        return event
+
+    def _left_enters(self, sides: Sides, net: Net) -> None:
+        event = self._add_left(sides)
         partners = self.to_right(event.row, 0)
         if isinstance(self.right, Pulled):
             self._show(sides, [self.right.own(right) for right in partners], net)
@@ -212,9 +230,8 @@ class Outer:
             for place, join in enumerate(joins, start=1)
         ]
 
-    def change(self, changes: Mapping[int, Delta], *, is_known: bool = False) -> Net:
-        """The net change of the joined rows, from the rows that came and went by source. `is_known`: rows of
-        a snapshot come, whose errors were reported."""
+    def change(self, changes: Mapping[int, Delta]) -> Net:
+        """The net change of the joined rows, from the rows that came and went by source."""
         change, first, net = changes.get(0, Delta()), self.stores[0], Net()
         if isinstance(first, Rows):
             first.change(change)
@@ -227,7 +244,7 @@ class Outer:
             came, went = changes.get(step.place, Delta())
             stayed = [event for event in came if event not in set(went)]
             left = [event for event in went if event not in set(came)]
-            net = step.change(net, stayed, left, is_known=is_known)
+            net = step.change(net, stayed, left)
         return net
 
     def product(self) -> list[Sides]:
@@ -245,14 +262,21 @@ class Outer:
             rows = longer
         return rows
 
-    def recall(self, rows: Iterable[Sides]) -> None:
-        """The joined rows of a snapshot: steps that look rows up remember which they gave."""
-        for step in self.steps:
-            if step.right.pulled:
-                for shown in step.shown.values():
-                    shown.clear()
-                for prefix in dict.fromkeys(sides[: step.place + 1] for sides in rows):
-                    step.shown.setdefault(prefix[:-1], []).append(prefix)
+    def between(self) -> list[list[Sides]]:
+        """The rows joined before each step but the first, in order of arrival."""
+        return [list(step.lefts) for step in self.steps[1:]]
+
+    def restore(
+        self, sources: Sequence[Sequence[Event]], between: Sequence[Sequence[Sides]], rows: Sequence[Sides]
+    ) -> None:
+        """Put a snapshot back: the rows of each source, those joined before each step but the first, and
+        those shown."""
+        first = self.stores[0]
+        if isinstance(first, Rows):
+            first.change(Delta(sources[0]))
+        before = [[(event,) for event in sources[0]], *between]
+        for step, lefts, shown in zip(self.steps, before, [*between, rows], strict=True):
+            step.restore(lefts, sources[step.place], shown)
 
     def of_event(self, driver: int, event: Event) -> list[Sides]:
         """The joined rows that hold an event of a source that keeps nothing."""
