@@ -23,6 +23,11 @@ REFUSED: dict[str, str] = {
     "countminsketch": COUNT_PER_KEY,
     "countminsketchadd": COUNT_PER_KEY,
     "exists": "a missing column is NULL; use x IS NOT NULL",
+    "istream": (
+        "it tells rows that come from rows that leave, which only statements of EPL have; use it in "
+        "select irstream …, istream() from S#length(2)"
+    ),
+    "rstream": "NOT istream() tells the rows that leave; use that in a statement of EPL",
     "theta_sketch": "it needs the package datasketches; use pip install 'penstock[sketch]'",
     "theta_sketch_agg": "it needs the package datasketches; use pip install 'penstock[sketch]'",
     "transpose": "an event's type cannot be changed in place; name the columns, or use extract(x)",

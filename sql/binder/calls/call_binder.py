@@ -58,6 +58,7 @@ def bind_call(binder: Binding, node: ast.Call, place: Place) -> Bound:
     if name in WINDOW_FUNCTIONS or name == "event_time":
         return _window_function(binder, node, place)
     if name == "istream" and binder.kind.epl:
+        check_arity(binder, node, 0, 0)
         return Slot("istream", type=Type.BOOLEAN, span=node.span)
     if name in PREVS and binder.kind.aggregate_name(name) == name:  # prior of stream queries is an aggregate
         return bind_prev(binder, node, place)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.algebra.windows.catalog import role_of
@@ -188,9 +190,11 @@ def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
             problems.error("B301", f"the filter of {call.name}() is boolean", given[-1].span)
         given = given[:-1]
     least = sum(not part.optional and not part.variadic for part in definition.parameters)
-    if len(given) < least:
-        plural = "" if least == 1 else "s"
-        message = f"{call.name}() takes at least {least} argument{plural}, not {len(given)}"
+    most = definition.most_arguments
+    if len(given) < least or (most is not None and len(given) > most):
+        wanted = f"at least {least}" if len(given) < least else f"at most {most}"
+        plural = "" if wanted.endswith(" 1") else "s"
+        message = f"{call.name}() takes {wanted} argument{plural}, not {len(given)}"
         problems.error("B310", message, call.span, "name the types of what it aggregates: sum(double)")
         return None
     args = [arg for arg in given if not isinstance(arg, ast.Star)]
@@ -198,6 +202,7 @@ def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
     constants = [getattr(arg, "value", None) for arg in args[first_constant:]] if definition.constants else []
     values = args[:first_constant] if definition.constants else args
     types = [_type_of(arg) for arg in values]
+    _check_types(call, definition, values, problems)
     if any(kind is None for kind in types):
         return AggregateColumn(
             definition, (Type.ANY,) * len(values), tuple(constants), call.distinct, tuple(values)
@@ -205,6 +210,17 @@ def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
     return AggregateColumn(
         definition, tuple(kind or Type.ANY for kind in types), tuple(constants), call.distinct
     )
+
+
+def _check_types(
+    call: ast.Call, definition: aggregates.Aggregate, values: Sequence[ast.Expr], problems: Problems
+) -> None:
+    """Report a type that the aggregate does not take."""
+    for value, parameter in zip(values, definition.parameters, strict=False):
+        given, wanted = _type_of(value), parameter.type
+        if given is not None and not wanted.accepts(given):
+            what = f"{call.name}() takes {wanted.value} for '{parameter.name}', not {given.value}"
+            problems.error("B301", what, value.span)
 
 
 def _type_of(node: ast.Expr) -> Type | None:
