@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import Delta, Event
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
@@ -223,13 +224,28 @@ class RunningQuery:
         """The parts with a state of their own, by their names in snapshots."""
         return {}
 
+    def reported(self) -> dict[str, Any]:
+        """The counters, and the errors that no emission has yet: those of its start, which starting it again
+        reports once more."""
+        counts = {"counts": dict(self.counts)}
+        errors = [[each.at_ms, encode(each.inserted), each.error] for each in self.errors]
+        return counts | {"errors": errors} if errors else counts
+
+    def restore_reported(self, snapshot: dict[str, Any]) -> None:
+        """Put them back; those of tables and variables are not in earlier states."""
+        self.counts |= snapshot.get("counts", {})
+        self.errors = [
+            Emission(self.name, at_ms, "error", decode(rows), (), why)
+            for at_ms, rows, why in snapshot.get("errors", ())
+        ]
+
     def head(self) -> dict[str, Any]:
         """The part of a snapshot that all queries have."""
         return {
             "version": SNAPSHOT_VERSION,
             "fingerprint": self.plan.fingerprint,
             "now": self.now_ms,
-            "counts": dict(self.counts),
+            **self.reported(),
             **{name: None if part is None else part.snapshot() for name, part in self.kept.items()},
         }
 
@@ -240,7 +256,7 @@ class RunningQuery:
         if snapshot.get("fingerprint") != self.plan.fingerprint:
             raise CorruptState("the snapshot is of another plan")
         self.now_ms = snapshot["now"]
-        self.counts |= snapshot["counts"]
+        self.restore_reported(snapshot)
         for name, part in self.kept.items():
             if part is not None:
                 part.restore(snapshot[name])

@@ -140,7 +140,8 @@ def _groups(steps: list[Step], together: bool) -> list[list[Step]]:
 
 def _outputs(emission: Emission, now_ms: int) -> Iterable[Output]:
     if emission.kind != "rows":
-        return [Output(emission.rule, emission.kind, row, now_ms) for row in emission.inserted]
+        rows = emission.inserted or [{}]  # what a timer could not evaluate is none of an event
+        return [Output(emission.rule, emission.kind, row, now_ms) for row in rows]
     return [
         *(Output(emission.rule, "+", row, emission.at_ms) for row in emission.inserted),
         *(Output(emission.rule, "-", row, emission.at_ms) for row in emission.removed),

@@ -66,7 +66,8 @@ def _shape(plan: PatternPlan) -> Shape | None:
             return None
     if found is None or first.consume or found[0].consume or plan.suppress or plan.discard:
         return None
-    return first, *found
+    is_tagged_twice = first.tag is not None and first.tag == found[0].tag
+    return None if is_tagged_twice else (first, *found)
 
 
 def _second(step: StepPlan) -> tuple[FilterPlan, LengthPlan | None, bool] | None:

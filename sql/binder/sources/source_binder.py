@@ -197,7 +197,7 @@ class SourceBinder:
         if columns is not None:
             tags.note_tags(self.scope.reads)
             self.scope.sources[:] = [SourceScope("", "", columns)]
-            self.scope.reads[:] = [set()]
+            self.scope.reads[:], self.scope.own = [set()], 1
         return columns
 
     def _exchange(self, place: int, columns: dict[str, Type]) -> set[str] | None:

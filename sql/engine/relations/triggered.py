@@ -32,10 +32,10 @@ class PostingStatement(RunningQuery, Running):
             self.out.append(Emission(self.name, self.now_ms, "rows", rows, removed))
 
     def snapshot(self) -> dict[str, Any]:
-        return {"fingerprint": self.plan.fingerprint, "counts": dict(self.counts)}
+        return {"fingerprint": self.plan.fingerprint, **self.reported()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self.counts |= snapshot.get("counts", {})  # those of tables and variables are not in earlier states
+        self.restore_reported(snapshot)
 
 
 class TriggerCode(SharedCode):
