@@ -129,9 +129,30 @@ def advance(engine: Engine, to_ms: int) -> Iterator[Emission]:
     yield from engine.advance(to_ms)
 
 
-def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: int) -> list[Plan]:
-    """Start a rule with the tables it reads, the rules that write these, and those that change events of its
-    streams; the plans of all of them."""
+class RuleSet(NamedTuple):
+    """The rules, one of them the rule itself, and the tables that run together with a rule."""
+
+    rules: list[CompiledRule]
+    tables: dict[str, CompiledTable]
+
+    @property
+    def streams(self) -> list[str]:
+        """The streams that they read."""
+        plans = [rule.plan for rule in self.rules] + [table.relation.plan for table in self.tables.values()]
+        return list(dict.fromkeys(name for plan in plans for name in plan.streams))
+
+    def deploy(self, engine: Engine, now_ms: int) -> None:
+        """Start them, the tables first."""
+        for name, table in self.tables.items():
+            make_table(engine, name, table, now_ms)
+        for rule in self.rules:
+            engine.deploy(rule.id, rule.plan, now_ms)
+
+
+def rule_set(rule: CompiledRule, compiled: Compiled, *, with_feeders: bool = False) -> RuleSet:
+    """A rule with the tables it reads, the rules that write these, and those that change events of its
+    streams. `with_feeders`: those as well that insert rows into its streams."""
+    catalog = compiled.catalog
     near = {rule.id}
     rules: set[str] = set()
     while rules != near:
@@ -142,17 +163,14 @@ def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: 
         near = rules | {
             name
             for name, other in compiled.rules.items()
-            if relations_of(other.plan) & tables or updated_by(other.plan) in streams
+            if relations_of(other.plan) & tables
+            or updated_by(other.plan) in streams
+            or (with_feeders and not streams.isdisjoint(catalog.lineage(other.plan.insert_into or "")))
         }
-    for name, table in compiled.tables.items():
-        if name in tables:
-            make_table(engine, name, table, now_ms)
-    plans = [other.plan for name, other in compiled.rules.items() if name in rules]
-    plans += [table.relation.plan for name, table in compiled.tables.items() if name in tables]
-    for name, other in compiled.rules.items():
-        if name in rules:
-            engine.deploy(name, other.plan, now_ms)
-    return plans
+    return RuleSet(
+        [other for name, other in compiled.rules.items() if name in rules],
+        {name: table for name, table in compiled.tables.items() if name in tables},
+    )
 
 
 def make_table(

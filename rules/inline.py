@@ -1,9 +1,11 @@
 """Run the tests in rule files on a virtual clock: without waiting, and with the same result each time.
 
 Each test gets an engine of its own with only the rule under test, the tables it reads and the rules that
-write these. Time moves from one timer to the next, so a window closes at its instant however far a step
-jumps. The rows emitted at one instant are compared with the expected ones, row by row; columns that are NULL
-may be left out, numbers compare by value. An emitted row that is not expected fails.
+write these. A test that sends events to a stream from which other rules make those of the rule under test
+(`insert into`) gets these rules as well. Time moves from one timer to the next, so a window closes at its
+instant however far a step jumps. The rows emitted at one instant are compared with the expected ones, row by
+row; columns that are NULL may be left out, numbers compare by value. An emitted row that is not expected
+fails.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from itertools import zip_longest
 from typing import Any
 
 from rules.compiled import Compiled, CompiledRule
-from rules.drive import deploy_with
+from rules.drive import RuleSet, rule_set
 from rules.durations import format_duration
 from rules.expect.expectation import Expect, broken
 from rules.problems import FileProblem
@@ -111,8 +113,21 @@ class _Run:
         self.emitted: list[Emission] = []
         self.timers = 0
         self.engine = Engine(compiled.catalog.copied())
-        beside = deploy_with(self.engine, rule, compiled, self.start_ms)
-        self.read = tuple(dict.fromkeys(name for plan in beside for name in plan.streams))
+        rules = self._rule_set(compiled)
+        rules.deploy(self.engine, self.start_ms)
+        self.read = rules.streams
+
+    def _rule_set(self, compiled: Compiled) -> RuleSet:
+        """What runs in the test."""
+        near = rule_set(self.rule, compiled)
+        named = {step.stream for step in self.test.events if step.stream is not None}
+        if all(self._reads(near.streams, stream) for stream in named):
+            return near
+        return rule_set(self.rule, compiled, with_feeders=True)
+
+    def _reads(self, streams: Iterable[str], stream: str) -> bool:
+        """True if events of a stream are among those of others."""
+        return not set(self.engine.catalog.lineage(stream)).isdisjoint(streams)
 
     def failures(self) -> list[FileProblem]:
         """The differences from the expectations, by time."""
@@ -150,13 +165,13 @@ class _Run:
     def _stream(self, step: Step, path: Path) -> str:
         read, own = self.read, self.rule.plan.streams
         if step.stream is None:
-            read = own if len(own) == 1 else read
+            read = list(own) if len(own) == 1 else read
             if len(read) != 1:
                 raise _Unrunnable(
                     f"the rule reads several streams: {', '.join(read)}", path, "name one with 'stream'"
                 )
             return read[0]
-        if not set(read).intersection(self.engine.catalog.lineage(step.stream)):
+        if not self._reads(read, step.stream):
             hint = did_you_mean(step.stream, read) or f"it reads {', '.join(read)}"
             raise _Unrunnable(f"the rule does not read a stream '{step.stream}'", (*path, "stream"), hint)
         return step.stream

@@ -70,7 +70,9 @@ class Step(Model):
         None, description="when: after the start (1s, 1m30s, milliseconds) or an instant; default: now"
     )
     stream: str | None = Field(
-        None, description="where the events arrive; not needed when the rule reads one stream"
+        None,
+        description="where the events arrive; not needed when the rule reads one stream. If other rules make "
+        "the rule's events of this stream (insert into), they run in the test too",
     )
     send: Rows | None = Field(None, description="the event, or a list of events that arrive together")
     meta: dict[str, Any] | None = Field(

@@ -81,7 +81,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     from edge.clock import SystemClock
     from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
     from edge.intake.lessons import Lessons
-    from rules.drive import deploy_with
+    from rules.drive import rule_set
     from sql import Engine
     from sql.plan.relation_plan import relations_of
 
@@ -98,7 +98,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
         for batch in recording:
             if not engine.queries:
                 if relations_of(plan):
-                    deploy_with(engine, rule, compiled, batch.instants[0])
+                    rule_set(rule, compiled).deploy(engine, batch.instants[0])
                 else:
                     engine.deploy(
                         rule.id, plan, batch.instants[0], shape=shape, make_row=row_maker(plan, shape)

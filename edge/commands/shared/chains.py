@@ -13,7 +13,7 @@ from edge.delivery.inline_action import MEMORY, InlineAction, memory_action
 from edge.deploy.circles import targets
 from edge.deploy.stream_types import stream_type
 from rules.compiled import Compiled, CompiledRule
-from rules.drive import advance, deploy_with
+from rules.drive import advance, rule_set
 from sinks import Environment, MemoryBus, SinkSettings
 from sinks.memory_bus import Subscriber
 from sql import Emission, Engine
@@ -76,7 +76,7 @@ class Chain:
         """Start tables and rules."""
         for rule in self._rules:
             if relations_of(rule.plan):
-                deploy_with(self.engine, rule, self._compiled, now_ms)
+                rule_set(rule, self._compiled).deploy(self.engine, now_ms)
             elif rule.id not in self.engine.queries:
                 self.engine.deploy(rule.id, rule.plan, now_ms)
 

@@ -242,3 +242,53 @@ tests:
 """
     (result,) = results_of_file(text)
     assert render_all(result.failures) == ""
+
+
+CHAIN = """\
+streams:
+  - CREATE STREAM raw (dev string, volts float) WITH (DATASOURCE="r")
+  - CREATE STREAM limits (high float) WITH (DATASOURCE="l")
+rules:
+  volts: {sql: "insert into measured select dev, volts * 10 as temp from raw where volts > 0"}
+  mean: {sql: "insert into means select dev, avg(temp) as mean from measured#length(2) group by dev"}
+  hot:
+    sql: select dev, mean from means where mean > 80
+    actions: [{log: {}}]
+  seen:
+    sql: select m.dev as dev, m.temp as temp from raw#lastevent as r, measured#lastevent as m
+    actions: [{log: {}}]
+tests:
+"""
+
+
+def test_events_far_up_a_chain_come_through_all_of_its_rules() -> None:
+    text = """\
+  - name: the third event brings the mean of two above the limit
+    rule: hot
+    events:
+      - {at: 1s, stream: raw, send: [{dev: a, volts: 7}, {dev: a, volts: 8}]}
+      - {at: 2s, stream: raw, send: [{dev: a, volts: -1}, {dev: a, volts: 9}]}
+    expect: [{at: 2s, rows: [{dev: a, mean: 85}]}]
+"""
+    (result,) = results_of_file(CHAIN + text)
+    assert render_all(result.failures) == ""
+
+
+def test_the_rules_further_up_do_not_run_where_all_streams_are_the_rules_own() -> None:
+    text = """\
+  - name: what is measured comes from the test alone
+    rule: seen
+    events:
+      - {at: 1s, stream: raw, send: {dev: a, volts: 7}}
+      - {at: 2s, stream: measured, send: {dev: a, temp: 50}}
+    expect: [{at: 2s, rows: [{dev: a, temp: 50}]}]
+"""
+    (result,) = results_of_file(CHAIN + text)
+    assert render_all(result.failures) == ""
+
+
+def test_a_stream_from_which_no_rule_leads_to_the_tested_one_cannot_be_sent_to() -> None:
+    test = "  - {name: x, rule: hot, events: [{stream: limits, send: {high: 1}}]}\n"
+    (result,) = results_of_file(CHAIN + test)
+    (problem,) = result.failures
+    assert (problem.code, problem.message) == ("R110", "the rule does not read a stream 'limits'")
