@@ -8,13 +8,16 @@ that (NaN, infinities, whole numbers too large for a float), the accumulator doe
 
 from __future__ import annotations
 
-from math import fsum, isfinite
+from math import fsum, hypot, isfinite
 from typing import Any
 
 Numbers = list[Any]
 
 EXACT_MAX = 2**53
 """Whole numbers up to here are floats without rounding."""
+
+NORM_MAX = EXACT_MAX // 2
+"""All values lie below `EXACT_MAX` if `hypot` of them is less than this, however it rounds."""
 
 SQUARE_MAX = EXACT_MAX**2
 """Sums up to here are divided without an overflow."""
@@ -55,7 +58,11 @@ def expansion(values: Numbers, floats: int) -> tuple[float, ...] | None:
 
 
 def total(values: Numbers) -> int | float | None:
-    """The exact sum, an integer of integers; None for a case that needs the accumulator, or for no values."""
+    """The exact sum, an integer of integers; None for a case that needs the accumulator, or for no values.
+
+    The Euclidean norm is at least the largest magnitude, and NaN or infinite where a value is. It takes less
+    than half the time of a look at the values' types, or at the largest and the smallest.
+    """
     if not values:
         return None
     try:
@@ -63,18 +70,16 @@ def total(values: Numbers) -> int | float | None:
             plain = sum(values)
             if plain.__class__ is int:
                 return plain
-        rounded = fsum(values)
-    except (OverflowError, ValueError):
+        return fsum(values) if hypot(*values) < NORM_MAX else None
+    except OverflowError:
         return None
-    if not isfinite(rounded):
-        return None
-    floats = list(map(type, values)).count(float)
-    return rounded if floats == len(values) or are_exact(values) else None
 
 
 def mean(values: Numbers) -> float | None:
     """The exact sum divided by the count; None for a case that needs the accumulator, or for no values."""
     found = total(values)
+    if found.__class__ is float:
+        return found / len(values)
     return None if found is None or abs(found) > SQUARE_MAX else float(found) / len(values)
 
 

@@ -1,11 +1,12 @@
 """What the numbers must be: exact sums, values that stop counting, wrong types."""
 
+import itertools
 import math
 from fractions import Fraction
 
 import pytest
 
-from sql.aggregates import extremes, sums
+from sql.aggregates import bulk, extremes, sums
 from sql.aggregates.base import Removal
 from sql.errors import DataError
 from tests.unit.aggregates.support import Arrival, over, same, windowed
@@ -113,3 +114,22 @@ def test_a_sum_of_coarse_fine_and_huge_floats_is_exact_whatever_leaves() -> None
             again = sums.Sum(Removal.FIFO)
             again.restore(total.snapshot(), lambda seq: Arrival(seq))
             assert again.result() == total.result()
+
+
+def test_sums_of_many_are_those_of_the_accumulator_or_are_left_to_it() -> None:
+    numbers = [
+        0, -0.0, 0.1, 71.53, 3, -71.53, 5e-324, 2**52, 2.0**52, 2**53 + 1, -(2**53) - 1, 2**70, 10**400, 1e16,
+        1e300, 1.7e308, -1.7e308, math.inf, -math.inf, math.nan,
+    ]  # fmt: skip
+    left = 0
+    for values in itertools.product(numbers, repeat=3):
+        found = bulk.total(list(values))
+        if found is None:
+            left += 1
+            continue
+        expected = over(sums.Sum, values)
+        assert same([found], [expected]), values
+        assert found.__class__ is expected.__class__, values
+    assert left < len(numbers) ** 3
+    assert bulk.total([]) is None
+    assert bulk.total([71.53, 3, 0.1]) == 74.63
