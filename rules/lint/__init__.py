@@ -1,2 +1,1 @@
-"""Warnings for rules that are valid but hardly intended: small classes, each with a code. Start at
-`check`."""
+"""Warnings for rules that are valid but hardly intended: a function for each code. Start at `check`."""

@@ -1,153 +1,126 @@
 """The doubts, and their application to all rules.
 
-A doubt is a warning: the rule runs. To add one, write a class with `code` and `find`,
+A doubt is a warning: the rule runs. To add one, write a function
 and list it in `DOUBTS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Iterator, Mapping
 
 from rules.compile import sql_path
 from rules.compiled import Compiled, CompiledRule
 from rules.lint.ranges import COMPARING, Column, Range, comparisons, covers, parts, range_of
-from rules.lint.state import NeverResets, Unbounded
 from rules.problems import FileProblem
-from sql.errors import Problem
+from sql.errors import Problem, Span
+from sql.explain.tree import unbounded
 from sql.plan.bound import Bound, Const, Op, Read
+from sql.plan.logical import Plan
 
 Samples = Mapping[str, frozenset[str]]
 """The columns that sample events of a stream have, by stream."""
 
 
-class Doubt(Protocol):
-    """The interface of a doubt."""
-
-    code: ClassVar[str]
-
-    def find(self, rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
-        """The doubts of this kind about a rule."""
+Doubt = Callable[[CompiledRule, Samples], Iterator[Problem]]
+"""The doubts of one kind about a rule, with the columns of sample events."""
 
 
-class NeverSeen:
-    """A column that no sample event of its stream has: it reads NULL."""
-
-    code: ClassVar[str] = "R203"
-
-    def find(self, rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
-        told = set()
-        for node in _expressions(rule):
-            for read in node.walk():
-                if (
-                    isinstance(read, Read)
-                    and read.column is not None
-                    and read.source < len(rule.plan.sources)
-                ):
-                    stream = rule.plan.sources[read.source].stream
-                    seen = samples.get(stream)
-                    if seen is not None and read.column not in seen and (stream, read.column) not in told:
-                        told.add((stream, read.column))
-                        yield Problem(
-                            self.code,
-                            f"no sample event of '{stream}' has the column '{read.column}'",
-                            read.span,
-                            f"the samples have {', '.join(sorted(seen))}",
-                            "warning",
-                        )
+def _warning(code: str, message: str, span: Span, hint: str | None = None) -> Problem:
+    return Problem(code, message, span, hint, "warning")
 
 
-class NeverFills:
+def _never_seen(rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
+    """Columns that no sample event of their stream has: they read NULL."""
+    told = set()
+    for node in _expressions(rule):
+        for read in node.walk():
+            if isinstance(read, Read) and read.column is not None and read.source < len(rule.plan.sources):
+                stream = rule.plan.sources[read.source].stream
+                seen = samples.get(stream)
+                if seen is not None and read.column not in seen and (stream, read.column) not in told:
+                    told.add((stream, read.column))
+                    message = f"no sample event of '{stream}' has the column '{read.column}'"
+                    yield _warning("R203", message, read.span, f"the samples have {', '.join(sorted(seen))}")
+
+
+def _never_fills(rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
     """A window of more events than a rule may retain, or that no event enters or begins."""
+    window, most = rule.plan.window, rule.plan.options.max_window_events
+    if window is None:
+        return
+    if window.size > most:
+        message = f"the window waits for {window.size} events, and the rule may retain {most}"
+        yield _warning("R204", message, window.span, "raise maxWindowEvents, or take fewer events")
+    for condition, what in (
+        (window.filter, "FILTER lets no event in"),
+        (window.begin, "no event begins it"),
+        (window.when, "no event triggers it"),
+    ):
+        if condition is not None and never(condition):
+            yield _warning("R204", f"the window never fills: {what}", condition.span)
 
-    code: ClassVar[str] = "R204"
 
-    def find(self, rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
-        window, most = rule.plan.window, rule.plan.options.max_window_events
-        if window is None:
-            return
-        if window.size > most:
-            yield Problem(
-                self.code,
-                f"the window waits for {window.size} events, and the rule may retain {most}",
-                window.span,
-                "raise maxWindowEvents, or take fewer events",
-                "warning",
-            )
-        for condition, what in (
-            (window.filter, "FILTER lets no event in"),
-            (window.begin, "no event begins it"),
-            (window.when, "no event triggers it"),
+def _always_true(rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
+    """Conditions that every event meets, such as `x != 1 OR x != 2`."""
+    for name, condition in _conditions(rule):
+        if always(condition):
+            hint = "leave it out; perhaps AND was meant instead of OR"
+            yield _warning("R205", f"{name} is always true", condition.span, hint)
+
+
+def _never_true(rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
+    """Conditions that no event meets, such as `x > 5 AND x < 3`."""
+    for name, condition in _conditions(rule):
+        if never(condition):
+            hint = "perhaps OR was meant instead of AND"
+            yield _warning("R206", f"{name} is never true", condition.span, hint)
+
+
+def _unbounded(rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
+    """State whose size depends on the data alone: `explain` marks it as unbounded, unless the rule sets a
+    bound. One doubt for each reason, at the windows of the rule."""
+    plan = rule.plan
+    if "max_window_events" in rule.options.model_fields_set:
+        return
+    spans = [window.span for source in plan.sources for window in source.windows]
+    span = spans[0].to(spans[-1]) if spans else plan.window.span if plan.window is not None else Span(0, 6)
+    for reason in unbounded(plan):
+        most = f"; from {plan.options.max_window_events:,} events on (maxWindowEvents) each is an error"
+        hint = "add a bound, such as #length(1000) or #time(1 hour), or set the option maxWindowEvents"
+        yield _warning("R207", f"nothing bounds the state: {reason}{most}", span, hint)
+
+
+def _never_resets(rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
+    """The first aggregate without a window: it takes in every event since the rule began."""
+    if rule.plan.aggregates and not _forgets(rule.plan):
+        call = rule.plan.aggregates[0]
+        reason = "without a window it counts every event since the rule began"
+        hint = "add a window, such as GROUP BY TUMBLINGWINDOW(ss, 10), if that is not meant"
+        yield _warning("R208", f"{call.definition.name}() never resets: {reason}", call.span, hint)
+
+
+def _compared_with_null(rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
+    """Comparisons with NULL, such as `x = NULL`, which is NULL itself, and so never true."""
+    filters = (condition for _, condition in _conditions(rule))
+    nodes = {part.span: part for node in (*_expressions(rule), *filters) for part in node.walk()}
+    for span, node in nodes.items():
+        if (
+            isinstance(node, Op)
+            and node.name in COMPARING
+            and any(isinstance(arg, Const) and arg.value is None for arg in node.args)
         ):
-            if condition is not None and never(condition):
-                yield Problem(self.code, f"the window never fills: {what}", condition.span, None, "warning")
-
-
-class AlwaysTrue:
-    """A condition that every event meets, such as `x != 1 OR x != 2`."""
-
-    code: ClassVar[str] = "R205"
-
-    def find(self, rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
-        for name, condition in _conditions(rule):
-            if always(condition):
-                yield Problem(
-                    self.code,
-                    f"{name} is always true",
-                    condition.span,
-                    "leave it out; perhaps AND was meant instead of OR",
-                    "warning",
-                )
-
-
-class NeverTrue:
-    """A condition that no event meets, such as `x > 5 AND x < 3`."""
-
-    code: ClassVar[str] = "R206"
-
-    def find(self, rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
-        for name, condition in _conditions(rule):
-            if never(condition):
-                yield Problem(
-                    self.code,
-                    f"{name} is never true",
-                    condition.span,
-                    "perhaps OR was meant instead of AND",
-                    "warning",
-                )
-
-
-class ComparedWithNull:
-    """A comparison with NULL, such as `x = NULL`, which is NULL itself, and so never true."""
-
-    code: ClassVar[str] = "R209"
-
-    def find(self, rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
-        filters = (condition for _, condition in _conditions(rule))
-        nodes = {part.span: part for node in (*_expressions(rule), *filters) for part in node.walk()}
-        for span, node in nodes.items():
-            if (
-                isinstance(node, Op)
-                and node.name in COMPARING
-                and any(isinstance(arg, Const) and arg.value is None for arg in node.args)
-            ):
-                yield Problem(
-                    self.code,
-                    "a comparison with NULL is never true",
-                    span,
-                    "write IS NULL or IS NOT NULL",
-                    "warning",
-                )
+            hint = "write IS NULL or IS NOT NULL"
+            yield _warning("R209", "a comparison with NULL is never true", span, hint)
 
 
 DOUBTS: tuple[Doubt, ...] = (
-    NeverSeen(),
-    NeverFills(),
-    AlwaysTrue(),
-    NeverTrue(),
-    Unbounded(),
-    NeverResets(),
-    ComparedWithNull(),
+    _never_seen,
+    _never_fills,
+    _always_true,
+    _never_true,
+    _unbounded,
+    _never_resets,
+    _compared_with_null,
 )
 
 
@@ -157,7 +130,7 @@ def lint(compiled: Compiled, samples: Samples | None = None) -> list[FileProblem
         rule.rule.reading.sql_problem(problem, sql_path(rule.rule))
         for rule in compiled.rules.values()
         for doubt in DOUBTS
-        for problem in doubt.find(rule, samples or {})
+        for problem in doubt(rule, samples or {})
     ]
 
 
@@ -200,3 +173,22 @@ def _expressions(rule: CompiledRule) -> Iterator[Bound]:
     yield from plan.group_by
     for call in plan.aggregates:
         yield from call.args
+
+
+def _forgets(plan: Plan) -> bool:
+    """True if the plan resets its aggregates, or keeps them on purpose."""
+    if (
+        plan.window is not None
+        or plan.context is not None
+        or plan.into_table is not None
+        or plan.acts is not None
+    ):
+        return True
+    return any(
+        source.keeps
+        or source.lot is not None
+        or source.pattern is not None
+        or source.recognize is not None
+        or source.retained_rows is not None
+        for source in plan.sources
+    )
