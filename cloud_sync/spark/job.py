@@ -257,7 +257,7 @@ class _Run:
         self._options = options
         current = tables.current()
         self._is_first = not current.number
-        self._metrics = Metrics(run, current.number)
+        self._metrics = Metrics(run=run, version=current.number)
         self._quarantine: list[Part] = []
         self._quarantine_before = current.quarantine
         self._heartbeats = current.heartbeats

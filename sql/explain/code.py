@@ -24,7 +24,7 @@ from sql.plan.logical import Plan
 from sql.rows import Shape
 
 
-def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:
+def explain_code(name: str, plan: Plan, catalog: Catalog) -> str:
     """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement,
     or the loop over the cells of all partitions; before it the loop that finds the partition of an event, if
     the rule is alone in its context and in processing time."""
@@ -36,8 +36,8 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
         )
         route = "" if loop is None or plan.timestamp is not None else f"{loop.text.rstrip()}\n\n"
         return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"
-    if any(source.recognize is not None for source in plan.sources):
-        shape = "dict"  # like the rows of its matches
+    is_recognized = any(source.recognize is not None for source in plan.sources)
+    shape: Shape = "dict" if is_recognized else "struct"  # like the rows of its matches
     if context is None:
         found = start(plan, Environment(name, within, 0, shape=shape))
     else:

@@ -28,26 +28,15 @@ class Counts:
     copied: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Metrics:
-    """The counters of one run; `Counts` are those of a batch. `twins` are gateways of whose spools
-    two were in use at one time: two machines under one id; `copied` are those of conflicting records: their
-    disk was copied or set back. `held` records break a check that keeps them out,
-    `failed` are checks that fail the run, `stale` the gateways
-    whose rows of a rule are older than a check of it allows."""
+@dataclass(slots=True, kw_only=True)
+class Metrics(Counts):
+    """The counters of one run. `twins` are gateways of whose spools two were in use at one time: two machines
+    under one id; `copied` are those of conflicting records: their disk was copied or set back. `stale` are
+    the gateways whose rows of a rule are older than a check of it allows."""
 
     run: str = ""
     version: int = 0
     batches: int = 0
-    files: int = 0
-    rows: int = 0
-    quarantined: int = 0
-    duplicates: int = 0
-    conflicting: int = 0
-    expired: int = 0
-    held: int = 0
-    failed: list[str] = field(default_factory=list)
-    copied: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     twins: list[str] = field(default_factory=list)
 

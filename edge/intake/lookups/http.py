@@ -180,7 +180,7 @@ def _text(value: object) -> str:
 
 
 def _make(stream: Stream, settings: HttpLookupSettings, environment: LookupEnvironment) -> HttpLookup:
-    address = http_address(stream.datasource, reveal(settings.url), "http", "headers or oAuth")
+    address = http_address(stream.datasource, reveal(settings.url), "http")
     return HttpLookup(address, settings, environment.bytes_max, environment.clock)
 
 

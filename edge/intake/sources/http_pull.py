@@ -128,7 +128,7 @@ class HttpPullSource(WorkerSource):
 
 
 def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:
-    url = http_address(stream.datasource, reveal(settings.url), "httppull", "headers or oAuth")
+    url = http_address(stream.datasource, reveal(settings.url), "httppull")
     return HttpPullSource(stream.name, url, settings, environment.clock, environment.bytes_max)
 
 

@@ -182,11 +182,11 @@ def own_settings(stream: Stream) -> dict[str, Any]:
     return found
 
 
-def http_address(datasource: str, base: str, kind: str, credentials: str) -> str:
+def http_address(datasource: str, base: str, kind: str) -> str:
     """DATASOURCE behind `base`, the setting `url` of this kind of source; DATASOURCE alone may be the whole
-    address. Raises `BadSource`, which names the settings that may hold `credentials`.
+    address. Raises `BadSource`.
 
-    >>> http_address("devices/7", "http://host/api", "http", "headers")
+    >>> http_address("devices/7", "http://host/api", "http")
     'http://host/api/devices/7'
     """
     url = datasource if datasource.startswith(("http://", "https://")) else _joined(base, datasource)
@@ -196,7 +196,7 @@ def http_address(datasource: str, base: str, kind: str, credentials: str) -> str
             "DATASOURCE", f"'{url}' is no address: write http://host/path, or set url in sources.{kind}"
         )
     if parts.username or parts.password:
-        raise BadSource("DATASOURCE", f"an address must not hold a password; use {credentials}")
+        raise BadSource("DATASOURCE", "an address must not hold a password; use headers or oAuth")
     return url
 
 
