@@ -13,10 +13,11 @@ import contextlib
 import logging
 import os
 import random
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from edge.base import memory, signals, threads
+from edge.base import memory, signals
 from edge.base.logs import register_secret
 from edge.clock import Clock, SystemClock
 from edge.config import Config
@@ -61,6 +62,11 @@ from sql import Catalog, Engine
 log = logging.getLogger("penstock.daemon")
 
 Result = TypeVar("Result")
+
+SWITCH_S = 0.0005
+"""The time after which a thread that computes gives way to one that waits; Python's default is 5 ms. The loop
+waits so long after each sleep and each send while a thread renders results, packs an upload or writes a
+status."""
 
 STOP_SOURCES_SHARE = 0.2
 FLUSH_SHARE = 0.6
@@ -117,7 +123,7 @@ class Daemon:
         """Recover, deploy the rules, connect, and serve. Does not wait for the broker."""
         signals.listen(self.request_stop)
         seen = fingerprint(self.rule_files.directory)
-        threads.switch_soon()
+        sys.setswitchinterval(SWITCH_S)
         self._restore()
         self.is_recovering = False
         self.cloud.start()

@@ -7,13 +7,17 @@ errors, name.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
+import select
 import shutil
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from edge.base.errors import UsageError
-from edge.base.keys import single_keys
 from edge.commands.shared import gateway_arguments
 from edge.commands.shared.argument_types import duration
 from edge.monitor.client import Client
@@ -39,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--interval must be above 0")
     client = gateway_arguments.client(arguments)
     before = _status(client)
-    with single_keys() as wait:
+    with _single_keys() as wait:
         if arguments.once:
             wait(arguments.interval / 1_000)
             _show(before, _status(client), arguments.sort)
@@ -80,3 +84,34 @@ def _show(before: dict[str, Any], now: dict[str, Any], sort: str) -> None:
 def _status(client: Client) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(client.page("/status"))
     return found
+
+
+@contextlib.contextmanager
+def _single_keys() -> Iterator[Callable[[float], str]]:
+    """Gives `wait(seconds)`: the key that was pressed meanwhile, or an empty text.
+
+    Where standard input is no terminal it only waits. The terminal is as before when the block ends.
+    """
+    if not sys.stdin.isatty():
+        yield _no_key
+        return
+    import termios
+    import tty
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor)
+
+    def wait(seconds: float) -> str:
+        ready, _, _ = select.select([descriptor], [], [], seconds)
+        return os.read(descriptor, 16).decode("utf-8", "replace") if ready else ""
+
+    try:
+        yield wait
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _no_key(seconds: float) -> str:
+    threading.Event().wait(seconds)
+    return ""
