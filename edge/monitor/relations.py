@@ -26,6 +26,7 @@ import msgspec
 
 from edge.base.page import Page, text_page
 from edge.monitor.apart import Apart
+from edge.monitor.pages import Pages
 from sql.errors import DataError, SqlError, did_you_mean
 from sql.plan.declared import AskedDeclaration, Bounds
 
@@ -39,10 +40,10 @@ ROWS_MAX = 10_000
 """Rows of an answer to a SELECT; `more`: there are further ones."""
 
 
-class Relations:
-    """Implements `edge.monitor.pages.Pages`, with answers from the gateway's engine."""
+class Relations(Pages):
+    """Answers from the gateway's engine."""
 
-    listed: tuple[str, ...] = ("/relations", "/query")
+    listed = ("/relations", "/query")
 
     def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
@@ -50,12 +51,6 @@ class Relations:
 
     def knows(self, path: str) -> bool:
         return path in self.listed or path.startswith(("/relations/", "/partitions/"))
-
-    def needs_token(self, path: str) -> bool:
-        return True
-
-    def act(self, path: str) -> Page | None:
-        return None
 
     def open(self, path: str, query: Mapping[str, str]) -> Page:
         _, kind, *rest = path.split("/", 2)

@@ -21,6 +21,7 @@ from edge.base.logs import recent
 from edge.base.page import Page, text_page
 from edge.delivery.letters import letter_of, note_retried, read_letters, retried
 from edge.intake.sources.mqtt.visit import Visit, VisitFailed
+from edge.monitor.pages import Pages
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
@@ -39,10 +40,8 @@ TAIL_BYTES = 200_000
 """So much of the end of the newest file of dead letters is read."""
 
 
-class Console:
-    """Implements `edge.monitor.pages.Pages`."""
-
-    listed: tuple[str, ...] = ()
+class Console(Pages):
+    """The files of the page, and its data from the running gateway."""
 
     def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon

@@ -13,13 +13,12 @@ from urllib.parse import unquote
 from edge.base.page import Page, text_page
 from edge.monitor.flight.ask import SINCE_MS, Unanswered, Why
 from edge.monitor.flight.listen import Listen, NotThere
+from edge.monitor.pages import Pages
 from sql.errors import SqlError
 
 
-class FlightPages:
-    """Implements `edge.monitor.pages.Pages`."""
-
-    listed: tuple[str, ...] = ()
+class FlightPages(Pages):
+    """Answers from the events and results that the gateway keeps."""
 
     def __init__(self, why: Why, listen: Listen) -> None:
         self._why_of = why
@@ -27,12 +26,6 @@ class FlightPages:
 
     def knows(self, path: str) -> bool:
         return path == "/tap" or path.startswith(("/why/", "/tap/"))
-
-    def needs_token(self, path: str) -> bool:
-        return True
-
-    def act(self, path: str) -> Page | None:
-        return None
 
     def open(self, path: str, query: Mapping[str, str]) -> Page:
         _, kind, *rest = path.split("/", 2)
