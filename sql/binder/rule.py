@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sql.aggregates
 import sql.functions  # noqa: F401 - fill the registries
 from sql import syntax as ast
 from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index
-from sql.catalog.declared_relations import Declared
 from sql.catalog.stores import STORES
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Span, SqlError, did_you_mean
@@ -35,6 +36,18 @@ SECTIONS: dict[type[ast.Statement], str] = {
     ast.CreateExpression: "expressions",
 }
 """The section of a rule file in which a declaration stands."""
+
+
+class Declared:
+    """A relation with its declaration only, in the interface that binders use."""
+
+    def __init__(self, declaration: WindowDeclaration | TableDeclaration) -> None:
+        self.declaration = declaration
+        self.kind = "window" if isinstance(declaration, WindowDeclaration) else "table"
+        self.name = declaration.name
+        self.columns = tuple(declaration.columns)
+        self.named: dict[str, Any] = {}
+        """Its declared indexes, by name."""
 
 
 def plan_rule(

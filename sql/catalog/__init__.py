@@ -1,7 +1,6 @@
 """The things that statements refer to by name, as plain data, and the check of declared types.
 
 streams             the catalog: streams with their columns, variables, declared expressions, contexts
-declared_relations  named windows and tables without rows, for statements that are bound and not run
 stores, topics      the stores that lookup tables query; columns that are parts of a topic
 validation          the check of each message against the declared columns of its stream
 stream_text         streams and tables as the CREATE statements that declare them
