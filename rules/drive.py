@@ -30,7 +30,7 @@ class Run(NamedTuple):
 
 
 RUN_MAX = 1_024
-"""So many events at most are a run."""
+"""The most events of a run."""
 
 State = dict[str, Any] | None
 """The state of an engine between two events, as plain data (`state_of`):

@@ -320,8 +320,8 @@ def _name(path: Path) -> str:
 
 
 KEYS_SHOWN = 20
-"""A hint lists so many keys; of more it leaves out those that a setting shares with others, as every action
-does."""
+"""The most keys that a hint lists; of more it leaves out those that a setting shares with others, as every
+action does."""
 
 
 def _keys_hint(models: Sequence[type[BaseModel]]) -> str:

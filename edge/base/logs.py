@@ -46,7 +46,7 @@ and a file with two problems has two lines."""
 
 LINES_KEPT = 300
 LINE_CHARS_KEPT = 2_000
-"""The last lines are kept for the page of the gateway, each cut off behind so many characters."""
+"""The number of last lines kept for the page of the gateway, and the characters kept of each."""
 
 _SECRET_LENGTH_MIN = 4
 """Shorter secrets are not searched for: replacing every "a" would make logs useless and reveal the secret."""

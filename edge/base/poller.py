@@ -68,7 +68,7 @@ class Poller:
             self._wakeup.set()
 
     def changed(self, member: Member) -> None:
-        """Let a member settle before the next sleep."""
+        """Have a member settle before the loop sleeps next."""
         self._changed.add(member)
         self.wake()
 
@@ -78,7 +78,7 @@ class Poller:
         self._changed.add(member)
 
     def remove(self, member: Member) -> None:
-        """Serve it no longer."""
+        """Stop serving a member."""
         self._register(member, -1, 0)
         self._set_deadline(member, None)
         del self._members[member]

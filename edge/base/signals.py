@@ -1,7 +1,7 @@
 """SIGTERM, SIGINT and SIGHUP, heard by a thread of their own.
 
 Python runs a signal handler in the main thread, between two of its steps; a signal that comes just before the
-main thread falls asleep on a lock is noticed when the lock is released, which may be never. So the
+main thread begins to wait for a lock is noticed when the lock is released, which may be never. So the
 interpreter writes the number of the signal into a socket, and a thread that reads it does what is to be done.
 """
 

@@ -48,18 +48,18 @@ class Action:
     last: int = 0
 
     def wait(self, *numbers: int) -> None:
-        """Let open emissions wait, by the numbers of their last rows, behind those that wait."""
+        """Append open emissions to those that wait, by the numbers of their last rows."""
         self.waiting += numbers
         for last in numbers:
             self.rows_waiting += rows_of(self.open[last][1])
 
     def end_wait(self, emission: Emission) -> None:
-        """Let the first that waits, which is this emission, do so no longer."""
+        """Remove this emission, the first of those that wait, from them."""
         self.waiting.popleft()
         self.rows_waiting -= rows_of(emission)
 
     def forget_waiting(self) -> None:
-        """Let none wait."""
+        """Remove all emissions from those that wait."""
         self.waiting.clear()
         self.rows_waiting = 0
 

@@ -129,7 +129,7 @@ class Outbox:
         self._behind = [entry for entry in self._behind if entry[1].waiting]
 
     def is_full(self) -> bool:
-        """True if so many rows wait for slow sinks that no further message should be taken in."""
+        """True if no further message should be taken in: as many rows as are allowed wait for slow sinks."""
         return bool(self._behind) and self.rows_waiting() >= self.rows_max
 
     def rows_waiting(self) -> int:

@@ -52,7 +52,7 @@ class Tap:
         self.offer_all([item], size)
 
     def offer_all(self, items: Sequence[Passed], size: int) -> None:
-        """Add items of so many bytes together, as far as there is room; the others are counted as dropped."""
+        """Add items of `size` bytes together, as far as there is room; count the others as dropped."""
         with self._changed:
             room = 0 if self._bytes + size > BYTES_MAX and self._items else ITEMS_MAX - len(self._items)
             self._items.extend(items[:room])

@@ -36,7 +36,7 @@ class Grace:
         return [rule_id for rule_id, until_ms in self.leaving.items() if until_ms <= now_ms]
 
     def end(self, rule_id: str) -> bool:
-        """The rule leaves no longer; False if it did not."""
+        """Take the rule off those about to be removed; False if it is not one of them."""
         if self.leaving.pop(rule_id, None) is None:
             return False
         del self.left[rule_id]

@@ -236,7 +236,7 @@ class Manager:
         self._set_alarm()
 
     def restored(self) -> None:
-        """A recovery is over: all that runs now did so before."""
+        """Mark all rules as restored, at the end of a recovery."""
         for item in self.running.values():
             item.state = "restored"
 

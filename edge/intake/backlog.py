@@ -33,7 +33,7 @@ SLICE_BYTES = 250_000
 """Bounds of a slice; one message at least."""
 
 LANE_BYTES_MIN = 2_000
-"""The bytes that a slice takes of each lane at least, if it has so many: with thousands of topics
+"""The bytes that a slice takes of each lane at least, where the lane has them: with thousands of topics
 a turn has several slices."""
 
 SLICE_PARTS_MAX = 32

@@ -21,7 +21,7 @@ FIRST = 20
 """Messages at the start of a stream of which all are sampled, where they come one by one."""
 
 EVERY = 100
-"""Later one message of so many is sampled; and of as many times more, where a hundred were."""
+"""After those, one of `EVERY` messages is sampled; from message `EVERY` squared on, one of that number."""
 
 ENOUGH = 5
 """The least number of samples for a finding."""
@@ -51,12 +51,12 @@ class Lessons:
         self._misfits: dict[str, tuple[int, str]] = {}
 
     def sampled_until(self, count: int) -> None:
-        """So many messages have passed, and one of them was sampled."""
+        """Set the next message to be sampled: `count` messages have passed, and one of them was sampled."""
         every = EVERY if count < EVERY * EVERY else EVERY * EVERY
         self.due_at = count if count < FIRST else (count // every + 1) * every - 1
 
     def sample(self, payload: bytes) -> None:
-        """Learn from one payload; one that is no JSON object teaches nothing."""
+        """Take in one payload; one that is no JSON object is left out."""
         try:
             found = msgspec.json.decode(payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -74,7 +74,7 @@ class Effects(Protocol):
         `force`: even if they are not due."""
 
     def after(self, rows: Sequence[int]) -> None:
-        """Commit so many rows; the journal has their inputs. Raises OSError."""
+        """Commit these numbers of rows, whose inputs the journal has. Raises OSError."""
 
     def state(self) -> dict[str, Any]:
         """The whole state of the gateway, for a snapshot."""
@@ -116,7 +116,7 @@ class Commits:
         self._changed_ms: int | None = None
         self._not_before_ms = 0
         self.latency_ms = 0
-        """For so long the loop may not read messages."""
+        """The longest time for which the loop does not read messages."""
 
     @property
     def _quiet_ms(self) -> int:
@@ -124,7 +124,7 @@ class Commits:
         return self.latency_ms + self._config.quiet_ms
 
     def share(self, streams: int) -> None:
-        """So many streams are read: the flight recorder keeps its bytes for each."""
+        """Set the number of streams that are read: the flight recorder keeps its bytes for each."""
         self.snapshots.recorder_bytes = streams * self._config.recorder_bytes
 
     def append(self, record: Record) -> None:

@@ -3,7 +3,7 @@ frame holds what one commit makes durable.
 
     magic 2 | codec 2 | length of the body 4 | undurable 4 | checksum 4 | body
 
-The checksum covers header, body and the frame's position, so what an earlier life of the file left is never
+The checksum covers header, body and the frame's position, so what an earlier use of the file left is never
 taken for a frame. `undurable` is the distance from the last position known to be durable when the frame was
 formed. It distinguishes a torn tail (nothing behind it was acknowledged: cut) from damage (something was:
 logged and counted).
@@ -26,7 +26,7 @@ _POSITION = struct.Struct("<Q")
 HEADER_BYTES = _HEADER.size
 
 COMPRESSED_FROM_BYTES = 200
-"""Shorter bodies are written as they are: a single message hardly shrinks."""
+"""Shorter bodies are written as they are: compression gains little on a single message."""
 
 ZLIB_BYTES_MAX = 400_000
 """Longer bodies are written as they are where there is only zlib: it would hold the

@@ -24,7 +24,7 @@ class Wear:
         self._seen = deque([(now_ms, 0)])
 
     def note(self, now_ms: int, written: int) -> None:
-        """So many bytes have been written since the start."""
+        """Note the bytes written since the start."""
         if now_ms - self._seen[-1][0] < STEP_MS:
             return
         self._seen.append((now_ms, written))

@@ -28,8 +28,8 @@ FRAME_BYTES = 50_000
 """A frame ends when its messages take so much memory: making it holds up the loop for half a millisecond."""
 
 NAMED_BYTES = 50_000
-"""Topics are named anew after so many bytes: behind a damaged frame, messages whose topics it named cannot be
-read."""
+"""The bytes after which topics are named anew: behind a damaged frame, messages whose topics it named cannot
+be read."""
 
 MESSAGE_BYTES = 100
 """The memory of a message beside its payload."""

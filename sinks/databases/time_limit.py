@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 LOOKS = 4
-"""The number of checks per time limit; a call may last one part of so many longer."""
+"""The number of checks per time limit; a call may last longer by the time between two checks."""
 
 
 class TimeLimit:

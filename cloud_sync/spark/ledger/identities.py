@@ -18,7 +18,7 @@ from cloud_sync.spark.fleet import IDENTITY, deduplicated
 class Settled:
     """The records of a batch that count (`new`), those of them with an identity that the tables did not have
     (`added`), and the number of `duplicates`, which repeat another one. `conflicting`: by file, how many of
-    its identities have another content elsewhere. `replaced`: records of the tables that count no longer."""
+    its identities have another content elsewhere. `replaced`: records of the tables that no longer count."""
 
     new: DataFrame
     added: DataFrame
@@ -30,7 +30,7 @@ class Settled:
 def settle(
     records: DataFrame, rows: int, old: DataFrame | None, cached: Callable[[DataFrame], DataFrame]
 ) -> Settled:
-    """Settle so many records with each other and with those of the tables (`old`; None if these can have none
+    """Settle `rows` records with each other and with those of the tables (`old`; None if these can have none
     of them). `cached` makes a frame that Spark computes once."""
     identity = list(IDENTITY)
     unique = cached(deduplicated(records))

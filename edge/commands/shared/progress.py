@@ -22,7 +22,7 @@ class Progress:
         self.count = 0
 
     def add(self, count: int, done: int) -> None:
-        """So many more events are behind, and `done` of the total."""
+        """Count further events; `done` of the total is processed."""
         self.count += count
         if not self.shown:
             return

@@ -22,7 +22,7 @@ from edge.journal.reader import Entry
 from edge.journal.record import Batch, Receipts
 
 LOT_ROWS = 1_000
-"""So many rows make a lot complete."""
+"""The number of rows from which on a lot is complete."""
 
 
 class _Arrived(NamedTuple):

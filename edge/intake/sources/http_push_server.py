@@ -59,7 +59,7 @@ class PushServers:
             log.info("http_push.listening", extra={"address": address})
 
     def remove(self, source: Receiver) -> None:
-        """Serve a path no longer; the last one ends the server."""
+        """Stop serving a path; the last one ends the server."""
         if self._sources.get(source.path) is source:
             del self._sources[source.path]
         if not self._sources and self._server is not None:

@@ -37,7 +37,7 @@ FILES = {
 
 LETTERS_SHOWN = 50
 TAIL_BYTES = 200_000
-"""So much of the end of the newest file of dead letters is read."""
+"""The bytes read from the end of the newest file of dead letters."""
 
 
 class Console(Pages):

@@ -16,7 +16,7 @@ WIDTH_MAX = 1000
 
 
 def wrong_format(text: str, values: int) -> str | None:
-    """The error of a literal format for so many values, or None."""
+    """The error of a literal format for this number of values, or None."""
     verbs = [match[4] for match in _VERB.finditer(text) if match[4] != "%"]
     if unknown := next((verb for verb in verbs if not verb or verb not in _VERBS), None):
         return f"'printf' knows no verb '%{unknown}'; verbs are {', '.join('%' + verb for verb in _VERBS)}"

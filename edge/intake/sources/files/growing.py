@@ -20,7 +20,8 @@ HEAD_BYTES = 4_096
 """The first bytes by which a file is recognised."""
 
 SURE_BYTES = 256
-"""So many of them are enough without the inode: a file of rows hardly begins with the rows of another one."""
+"""The number of first bytes that recognise a file without its inode: two files of rows rarely begin with the
+same rows."""
 
 ROTATED = re.compile(r"[.-]\d[\d.-]*")
 """What rotation appends to the name of a file."""
@@ -50,14 +51,14 @@ class GrowingFile:
         return os.fstat(self._file.fileno()).st_mtime_ns
 
     def lines(self, offset: int) -> Iterator[bytes]:
-        """The whole lines behind so many bytes, with their ends."""
+        """The whole lines from `offset` on, with their ends."""
         self._file.seek(offset)
         for line in lines_of(self._file):
             if line.endswith(b"\n") or self.is_ended or len(line) == LINE_BYTES_MAX:
                 yield line
 
     def note(self, offset: int) -> None:
-        """So many bytes have been read: remember the first of them."""
+        """Remember the first bytes, once the file has been read up to `offset`."""
         if len(self._head) < min(offset, HEAD_BYTES):
             self._head = self._bytes(offset)
 

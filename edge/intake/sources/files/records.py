@@ -24,7 +24,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 LINE_BYTES_MAX = 16 * 1024 * 1024
-"""A longer line is read in pieces, which are hardly rows: a file without line ends fits into memory."""
+"""A longer line is read in pieces, so that a file without line ends fits into memory."""
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:

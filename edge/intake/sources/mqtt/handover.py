@@ -48,7 +48,7 @@ class Consumer:
 class HandOver:
     """The way of one connection's messages to the consumer.
 
-    bytes_max   so many bytes are held
+    bytes_max   the most bytes that are held
     is_kept     the broker keeps the session, and repeats messages of QoS 1 on the next connection
     """
 

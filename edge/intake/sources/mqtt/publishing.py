@@ -57,7 +57,7 @@ class Publishing:
         self._open: dict[int, Outgoing] = {}
         self._next_id = FIRST_ID
         self.window = WINDOW_MAX
-        """So many messages may be unconfirmed."""
+        """The most messages that may be unconfirmed."""
         self._bytes_max = PACKET_BYTES_MAX
         self._has_properties = False
         self._topics: dict[str, bytes] = {}
@@ -77,7 +77,8 @@ class Publishing:
         self._waiting.append(message)
 
     def begin(self, window: int, bytes_max: int, has_properties: bool) -> None:
-        """A new connection: the broker takes so many unconfirmed messages, and packets of so many bytes."""
+        """Begin a new connection, whose broker takes `window` unconfirmed messages, and packets of
+        `bytes_max`."""
         self.window = min(window, WINDOW_MAX)
         self._bytes_max = min(bytes_max, PACKET_BYTES_MAX)
         self._has_properties = has_properties

@@ -63,7 +63,7 @@ class Results:
         self._short_lives = 0
 
     def suited(self, window: int) -> Publishing:
-        """The messages to publish on a new connection, whose broker takes so many unconfirmed ones."""
+        """The messages to publish on a new connection, whose broker takes `window` unconfirmed ones."""
         if window < WINDOW_LEAST:
             self._give_away(f"the broker takes {window} unconfirmed messages at a time on it")
         return self.publishing
@@ -266,11 +266,11 @@ class MqttSource:
             self.results.lost(is_short=is_short)
 
     def _changed(self) -> None:
-        """Let the loop see to a wish."""
+        """Have the loop handle a change that another thread requested."""
         self._poller.changed(self.attempts.connection or self)
 
     def end(self) -> None:
-        """Say goodbye on the connection there is."""
+        """Disconnect in the orderly way, if there is a connection."""
         if self.attempts.connection is not None:
             self._poller.remove(self.attempts.connection)
         self.attempts.end(self._farewell_ms)

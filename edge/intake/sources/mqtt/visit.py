@@ -61,7 +61,7 @@ class Visit:
         return {name: str(reason) for name, reason in reasons if reason.is_failure}
 
     def wait(self, seconds: float, enough: int) -> None:
-        """Until so many messages have come, at most so long."""
+        """Wait until `enough` messages have come, at most `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: len(self.messages) >= enough, seconds)
 
