@@ -80,6 +80,8 @@ class WindowBuilder:
         self.read_at_start = variables_in((source.windows, source.lot))
         self.alone = alone
         self.keeps_values = keeps_values
+        self.gives_back = source.relation is not None or any(plan.name == "merge" for plan in source.windows)
+        """True if events of windows before these, or of a relation, may leave them at any place."""
         self.shown_by = shown_by
         self._compiled: dict[tuple[int, str], Any] = {}
         """Functions of parameters, by window and parameter."""
@@ -175,7 +177,7 @@ class WindowBuilder:
         if not members:
             return Pass()
         policies = [member for member in members if isinstance(member, Policy)]
-        if not self.alone:
+        if not self.alone and (len(members) > 1 or self.gives_back):
             allow_gaps(policies)
         if self.source.union:
             return Union(*members)

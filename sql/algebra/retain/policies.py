@@ -64,6 +64,11 @@ class Policy(Operator):
         """The event enters, unless it is refused (None); what leaves because of it."""
         return self.insert(event, now) if self.admits(event, now) else None
 
+    @property
+    def entry(self) -> Callable[[Event, int], list[Event] | None]:
+        """The function by which events enter, without a question where none is refused."""
+        return self.enter if self.refuses else self.insert
+
     @abstractmethod
     def discard(self, event: Event) -> bool:
         """The event leaves for another reason; whether it was held."""
@@ -106,7 +111,7 @@ class Policy(Operator):
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         """Before the loop: what the statements use; `place` is the text of the window."""
-        source.line(f"enter = {place}.{'enter' if self.refuses else 'insert'}")
+        source.line(f"enter = {place}.entry")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         """Write the statements that may fail, before anything else changes;

@@ -156,7 +156,7 @@ class JoinText:
                 times = f" * {len(windowed)}" if windowed[1:] else ""
                 source.line(f"is_roomy = q.budget.takes(len(rows){times})")
             for place in windowed:
-                source.line(f"enter_{place} = q.windows[{place}].enter")
+                source.line(f"enter_{place} = q.windows[{place}].entry")
             for place in places:
                 if place in self.kept:
                     source.line(f"rows_{place} = q.sources.joined.stores[{place}]")
