@@ -61,17 +61,24 @@ class OrderedMultiset:
         if place == len(block) or (block[place] is not value and block[place] != value):
             raise KeyError(value)
         found = block.pop(place)
+        self._lost(index, block)
+        return found
+
+    def pop(self) -> Any:
+        """Remove the last value and return it; IndexError if there is none."""
+        block = self._blocks[-1]
+        found = block.pop()
+        self._lost(-1, block)
+        return found
+
+    def _lost(self, index: int, block: list[Any]) -> None:
+        """The block at an index has lost a value."""
         self.count -= 1
         if block:
             self._highest[index] = block[-1]
             self._derived[index] = None
         else:
-            del blocks[index], self._highest[index], self._derived[index]
-        return found
-
-    def pop(self) -> Any:
-        """Remove the last value and return it; IndexError if there is none."""
-        return self.remove(self._highest[-1])
+            del self._blocks[index], self._highest[index], self._derived[index]
 
     def at(self, index: int) -> Any:
         """The value at a place in the order, from 0."""
