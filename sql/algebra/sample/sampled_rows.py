@@ -193,12 +193,20 @@ class CommonRows:
             with source.block(rows.header()):
                 write_row(rows.functions.loop(source, rows.slots), plan, f"made.append(({known}", ",))")
             source.line("return made")
-        with source.block("def chosen(made, w_start, w_end, w_trigger):"):
-            source.line("rows = []")
-            with source.attempt("return None", reads_error=False), source.block(f"for {known}row, in made:"):
-                rows.functions.loop(source, rows.slots).skip_unless(plan.having)
-                source.line("rows.append(row)")
-            source.line("return rows")
+        with (
+            source.block("def chosen(made, w_start, w_end, w_trigger):"),
+            source.attempt("return None", reads_error=False),
+        ):
+            each, loop = f"for {known}row, in made", rows.functions.loop(source, rows.slots)
+            if reads_columns:
+                source.line("rows = []")
+                with source.block(f"{each}:"):
+                    loop.skip_unless(plan.having)
+                    source.line("rows.append(row)")
+                source.line("return rows")
+            else:
+                test = "" if plan.having is None else f" if {loop.true(plan.having)}"
+                source.line(f"return [row {each}{test}]")
         return Generated(source, rows.functions.names.bound)
 
     def of(self, sample: Sample, made: Made, start_ms: int, end_ms: int, trigger_ms: int) -> list[Any] | None:
