@@ -104,20 +104,20 @@ def shows_each(plan: Plan) -> bool:
     return not plan.reads_beside and plan.output is None and plan.selector != "rstream"
 
 
-def show_each(statement: StatementCore, rows: Sequence[Any], now_ms: int) -> None:
-    """The rows that one event gives are one emission."""
-    show, whole = statement.code["show"], statement.groups.whole
-    shown: list[Any] = []
-    for row in rows:
-        statement.seq += 1
-        show(statement, Event(row, now_ms, statement.seq), whole, shown, True)
-    if shown:
-        statement.out.append(Emission(statement.name, now_ms, "rows", shown))
+def show_each(statement: StatementCore, events: Iterable[Sequence[Any]], now_ms: int) -> None:
+    """The rows that each of several events gives are one emission."""
+    show, whole, name, out = statement.code["show"], statement.groups.whole, statement.name, statement.out
+    for rows in events:
+        shown: list[Any] = []
+        for row in rows:
+            statement.seq += 1
+            show(statement, Event(row, now_ms, statement.seq), whole, shown, True)
+        if shown:
+            out.append(Emission(name, now_ms, "rows", shown))
 
 
 def show_matches(
     matches: Matches, stream: str, statement: StatementCore, rows: Sequence[Any], now_ms: int
 ) -> None:
     """The loop of a statement whose rows are the matches of a pattern, for the events of one stream."""
-    for found in matches.each(stream, rows, now_ms):
-        show_each(statement, found, now_ms)
+    show_each(statement, matches.each(stream, rows, now_ms), now_ms)

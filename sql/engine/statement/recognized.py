@@ -84,15 +84,14 @@ def read_rows(
     """The loop of a statement whose events go to a match_recognize and nowhere else; an error is reported and
     changes nothing. `step` takes the changes of one event."""
     assert isinstance(found.recognizer, Recognizer)
-    is_each = shows_each(statement.plan)
     if statement.program.filters[0] is not None:
         rows = list(_passing(statement, rows, now_ms))
-    for row, matches in found.recognizer.lot(rows):
-        shown = found.rows(matches, row)
-        if shown and is_each:
-            show_each(statement, shown, now_ms)
-        elif shown:
-            step((found.shown(shown),), now_ms)
+    events = (found.rows(matches, row) for row, matches in found.recognizer.lot(rows))
+    if shows_each(statement.plan):
+        show_each(statement, events, now_ms)
+        return
+    for shown in filter(None, events):
+        step((found.shown(shown),), now_ms)
 
 
 def _passing(statement: StatementCore, rows: Sequence[Any], now_ms: int) -> Iterable[Any]:
