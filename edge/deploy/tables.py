@@ -71,7 +71,6 @@ class Tables:
         for name, table in list(self.running.items()):
             if name not in wanted and table.path not in kept and name not in used:
                 self._engine.remove(statement_of(name))
-                self._engine.catalog.streams.pop(name, None)
                 del self.running[name]
                 log.info("table.dropped", extra={"table": name})
 

@@ -24,6 +24,7 @@ from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.steps import without
 from sql.engine.time_stamps import by_instant
 from sql.errors import DataError
+from sql.plan.declared import AskedDeclaration, TableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
 from sql.rows import MakeRow, Shape, as_it_is
@@ -83,9 +84,14 @@ class Engine:
             self._reach(now_ms)
 
     def remove(self, name: str) -> None:
-        """Stop a rule; its state is gone. SqlError for a context that rules still use."""
+        """Stop a rule; its state and the relation that it declares are gone. SqlError for a context
+        that rules still use."""
+        query = self.queries.get(name)
+        declared = None if query is None else query.plan.acts
         self.deployment.remove(name)
         self.dispatch.before.remove(name)
+        if isinstance(declared, WindowDeclaration | TableDeclaration | AskedDeclaration):
+            self.catalog.streams.pop(declared.name, None)
 
     # --- events ---------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from sql.algebra.event import Delta, Event
 from sql.binder.scope import Site
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.compiler.acting import ActingText, Changed, Forward
 from sql.compiler.program import finder_of, looking_code, subqueries_of
 from sql.compiler.shared_code import Environment, SharedCode
@@ -25,7 +25,7 @@ from sql.engine.relations.on_change import Insert
 from sql.engine.statement.evaluation import Choice
 from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.subqueries import Subqueries
-from sql.errors import DataError, SqlError, did_you_mean, raised
+from sql.errors import DataError, Fail, SqlError, did_you_mean
 from sql.language import parse
 from sql.plan.logical import Plan, TriggerPlan
 from sql.plan.options import RuleOptions
@@ -149,8 +149,9 @@ class Question:
             plan = binder.delete(statement.where)
         else:
             plan = binder.update(statement.assignments, statement.where)
-        relation, changed = self.catalog.relations[plan.relation], Changed(raised)
-        work = ActingText(plan, relation, self._functions(plan)).over(relation, self.forward)
+        functions = self._functions(plan)
+        relation, changed = self.catalog.relations[plan.relation], Changed(_raising(functions))
+        work = ActingText(plan, relation, functions).over(relation, self.forward)
         work(changed, [{}], self.env.now_ms)
         return [] if relation.kind == "table" else changed.came
 
@@ -180,8 +181,12 @@ class Question:
         relation = ast.StreamSource(into.stream, into.stream, span=into.span)
         merge = ast.OnMerge(relation, relation, None, (branch,), span=statement.span)
         plan = TriggerBinder(None, relation, Site(self.catalog, OPTIONS, self.text)).merge(merge)
-        insert = Insert(plan.branches[0].actions[0], self._functions(plan))
-        row: Row = insert.row(Event(({}, None, None), self.env.now_ms, 0))
+        functions = self._functions(plan)
+        insert = Insert(plan.branches[0].actions[0], functions)
+        try:
+            row: Row = insert.row(Event(({}, None, None), self.env.now_ms, 0))
+        except DATA_ERRORS as error:
+            raise functions.failure(error) from error
         return row
 
     def _functions(self, plan: TriggerPlan) -> FunctionSet:
@@ -189,6 +194,15 @@ class Question:
         codes = subqueries_of(plan.subqueries, code)
         subqueries = Subqueries(codes, code.warnings, self.env, RunningStatement, _raise_reason)
         return code.function_set(text=self.text, joined=True, subqueries=subqueries.answers)
+
+
+def _raising(functions: FunctionSet) -> Fail:
+    """Raise what cannot be evaluated, with its place in the question."""
+
+    def fail(row: object, error: BaseException) -> None:
+        raise functions.failure(error) from error
+
+    return fail
 
 
 def _raise_reason(row: Row, why: str) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, SqlError, plan_rule
 from sql.emission import apart
+from sql.engine.context.host import ContextHost
 from sql.errors import DataError
+from sql.plan.declared import Declaration
 from tests.conformance.compare import Row, decoded
 from tests.conformance.epl import LISTENED, Session
 from tests.conformance.lots import STREAM
@@ -16,6 +20,20 @@ from tests.conformance.run import options_of
 from tests.conformance.scenario import Drive
 from tests.conformance.steps import Step
 from tests.support.streams import define
+
+
+class Way(NamedTuple):
+    """A way of running a scenario.
+
+    halves   time goes on by half of the way first, where it goes through every due instant
+    swapped  before each step each rule takes its own place in the running engine, with its state
+    company  other rules run beside those that are listened to, alike but for constants
+    """
+
+    drive: Drive = Drive()
+    halves: bool = False
+    swapped: bool = False
+    company: bool = False
 
 
 class Seen(NamedTuple):
@@ -57,15 +75,25 @@ def _steps_of_lots(data: dict[str, Any]) -> Iterator[Step]:
     yield {"advance": data["end"]}
 
 
-def drive_through(data: dict[str, Any], drive: Drive, parts: Sequence[Sequence[int]]) -> list[Happened]:
+def drive_through(data: dict[str, Any], way: Way, parts: Sequence[Sequence[int]]) -> list[Happened]:
     """What each part of the steps gives: consecutive sends to one stream in one push."""
-    machine = Statements(data, drive) if "epl" in data else OneRule(data, drive)
+    machine = Statements(data, way) if "epl" in data else OneRule(data, way)
     out = []
     for part in parts:
         steps = [data["steps"][index] for index in part]
         step = {**steps[0], "events": [decoded(step["event"]) for step in steps if "send" in step]}
-        out.append(machine.perform(step))
+        halves = _halves(step, machine) if way.halves else [step]
+        found = [machine.perform(half) for half in halves]
+        out.append(Happened([each for part in found for each in part.emissions], found[-1].rows))
     return out
+
+
+def _halves(step: Step, machine: OneRule | Statements) -> list[Step]:
+    """A step of time that goes through every due instant as two."""
+    middle = (machine.now + step.get("advance", machine.now)) // 2
+    if step.get("catch_up", machine.catch_up) != "step" or middle <= machine.now:
+        return [step]
+    return [{**step, "advance": middle}, step]
 
 
 def parts_of(steps: Sequence[Step], *, together: bool) -> list[list[int]]:
@@ -92,31 +120,76 @@ def _seen(emissions: Sequence[Emission]) -> list[Seen]:
     return [
         Seen(each.rule, each.at_ms, each.kind, each.inserted, list(each.removed), each.error)
         for each in apart(emissions)
-        if LISTENED.fullmatch(each.rule) or each.rule == "rule" or each.kind == "error"
+        if LISTENED.fullmatch(each.rule) or each.rule == "rule" or _is_error(each)
     ]
+
+
+def _is_error(each: Emission) -> bool:
+    return each.kind == "error" and not each.rule.startswith(COMPANY)
+
+
+COMPANY = "beside "
+"""The names of the rules that run beside those of the scenario begin so."""
+
+
+def swap(engine: Engine, now: int) -> None:
+    """Put each rule in its own place, with its state; what declares something others may read stays."""
+    for name, query in list(engine.queries.items()):
+        if isinstance(query, ContextHost) or isinstance(query.plan.acts, Declaration):
+            continue
+        plan = getattr(query, "inner", query.plan)
+        engine.deploy(name, plan, now, json.loads(json.dumps(engine.snapshot(name), allow_nan=False)))
 
 
 class OneRule:
     """A rule of a rule file over one stream."""
 
-    def __init__(self, data: dict[str, Any], drive: Drive) -> None:
+    catch_up = "step"
+
+    def __init__(self, data: dict[str, Any], way: Way) -> None:
         self.data = data
+        self.way = way
         self.now = next((step["advance"] for step in data["steps"] if "advance" in step), 0)
-        self.machine = Restartable(self._prepare, self.now, drive)
+        self.machine = Restartable(self._prepare, self.now, way.drive)
+        if way.company:
+            self._bring_company()
 
     def _prepare(self) -> tuple[Catalog, Plan]:
         return planned(self.data)
+
+    def _bring_company(self) -> None:
+        engine, text = self.machine.engine, self.data["sql"]
+        for number, other in enumerate((text, *(_with_number(text, place) for place in range(3)))):
+            try:
+                _, plan = planned({**self.data, "sql": other})
+            except SqlError:
+                continue
+            engine.deploy(f"{COMPANY}{number}", plan, self.now)
 
     def perform(self, step: Step) -> Happened:
         self.machine.restart(self.now)
         engine = self.machine.engine
         engine.dispatch.on_defect = _raise
+        if self.way.swapped:
+            swap(engine, self.now)
         if "advance" in step:
             self.now = step["advance"]
             return Happened(_seen(engine.advance(self.now)), [])
         if "flush" in step:
             return Happened(_seen(engine.flush(self.now)), [])
         return Happened(_seen(engine.push(step["send"], step["events"], self.now)), [])
+
+
+def _with_number(text: str, place: int) -> str:
+    """A rule with another number in the place of one behind WHERE or HAVING."""
+    found = [*NUMBER.finditer(text, text.upper().find("WHERE") if "WHERE" in text.upper() else 0)]
+    if not found:
+        return text
+    match = found[place % len(found)]
+    return f"{text[: match.start()]}{int(match.group()) + 1 + place}{text[match.end() :]}"
+
+
+NUMBER = re.compile(r"(?<![\w.'])\d+(?![\w.'])")
 
 
 def planned(data: dict[str, Any]) -> tuple[Catalog, Plan]:
@@ -132,14 +205,24 @@ def planned(data: dict[str, Any]) -> tuple[Catalog, Plan]:
 class Statements:
     """Statements of EPL."""
 
-    def __init__(self, data: dict[str, Any], drive: Drive) -> None:
-        self.session = Session(data["epl"], drive, options_of(data))
+    catch_up = "once"
+
+    def __init__(self, data: dict[str, Any], way: Way) -> None:
+        self.way = way
+        texts = [*data["epl"], *filter(None, map(_beside, data["epl"]))] if way.company else data["epl"]
+        self.session = Session(texts, way.drive, options_of(data))
+
+    @property
+    def now(self) -> int:
+        return self.session.now
 
     def perform(self, step: Step) -> Happened:
         """Do a step. One that is refused, as texts of steps may be, changes nothing."""
         session = self.session
         session.restart()
         session.engine.dispatch.on_defect = _raise
+        if self.way.swapped:
+            swap(session.engine, session.now)
         session.rows = []
         try:
             return self._performed(session, step)
@@ -157,6 +240,16 @@ class Statements:
             return Happened([], [])
         emissions = _seen(session.emissions(step))
         return Happened(emissions, session.rows)
+
+
+def _beside(text: str) -> str | None:
+    """A statement once more, if all it does is to give rows."""
+    if ";" in text.rstrip(" ;") or not SELECTS.match(text):
+        return None
+    return re.sub(r"(?<=@name\(')", COMPANY, text, flags=re.IGNORECASE)
+
+
+SELECTS = re.compile(r"(?:context \w+ +)?@name\('s\d+'\)\s*(?:context \w+\s+)?select\b", re.IGNORECASE)
 
 
 class Missing(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -112,6 +113,46 @@ def change_stream(steps: list[Step], dice: random.Random, odd: bool) -> list[Ste
     elif "advance" in steps[place]:
         steps[place]["catch_up"] = dice.choice(("once", "step"))
     return steps
+
+
+SELECT = re.compile(r"\s*@name\('([^']*)'\)\s*(?:context \w+\s+)?select\b", re.IGNORECASE)
+VARIABLE = re.compile(r"create\s+variable\s+(\w+)\s+(\w+)", re.IGNORECASE)
+
+VALUES: dict[str, Sequence[Any]] = {
+    "int": (0, 1, 2, 3, -1, 100, None),
+    "long": (0, 1, 2, 3, -1, 100, None),
+    "double": (0.0, 1.0, 2.5, -1.0, None),
+    "boolean": (True, False, None),
+    "bool": (True, False, None),
+    "string": ("A", "B", "x", None),
+}
+
+
+def set_variable(data: dict[str, Any], steps: list[Step], dice: random.Random) -> list[Step]:
+    """A variable of the scenario gets another value, once or several times."""
+    declared = [found for text in data["epl"] for found in VARIABLE.findall(text)]
+    if declared:
+        for _ in range(dice.choice((1, 1, 2, 4))):
+            kind, name = dice.choice(declared)
+            value = dice.choice(VALUES.get(kind.lower(), VALUES["int"]))
+            steps.insert(dice.randrange(len(steps) + 1), {"set": name, "value": value})
+    return steps
+
+
+def come_later(
+    data: dict[str, Any], steps: list[Step], dice: random.Random
+) -> tuple[dict[str, Any], list[Step]]:
+    """The last statements are deployed between two steps; one of them may go, and come again."""
+    texts = [part for text in data["epl"] for part in re.split(r"(?<=;)\s*", text) if part]
+    first = dice.randrange(len(texts))
+    later = texts[first:]
+    place = dice.randrange(len(steps) + 1)
+    steps = [*steps[:place], *({"deploy": text} for text in later), *steps[place:]]
+    if dice.random() < 0.5 and (found := SELECT.match(later[-1])):
+        gone = dice.randrange(place + len(later), len(steps) + 1)
+        again = [{"deploy": later[-1]}] if dice.random() < 0.5 else []
+        steps = [*steps[:gone], {"undeploy": found[1]}, *again, *steps[gone:]]
+    return {**data, "epl": texts[:first]}, steps
 
 
 CHANGES: tuple[Callable[[list[Step], random.Random, bool], list[Step]], ...] = (

@@ -13,18 +13,21 @@ from typing import Any
 from sql import SqlError
 from sql.errors import NOWHERE
 from tests.conformance.mutation.alarm import TooSlow, within
-from tests.conformance.mutation.drives import Happened, drive_through, parts_of
+from tests.conformance.mutation.drives import Happened, Way, drive_through, parts_of
 from tests.conformance.mutation.twins import NoTwin, happened_on_twin
 from tests.conformance.scenario import Drive
 
 SECONDS_MAX = 5.0
 
 WAYS = {
-    "single": Drive(),
-    "restart": Drive(restarts=True),
-    "batched": Drive(batched=True),
-    "struct": Drive(structs=True),
-    "mixed": Drive(structs=True, batched=True, restarts=True),
+    "single": Way(),
+    "restart": Way(Drive(restarts=True)),
+    "batched": Way(Drive(batched=True)),
+    "struct": Way(Drive(structs=True)),
+    "mixed": Way(Drive(structs=True, batched=True, restarts=True)),
+    "halves": Way(halves=True),
+    "swapped": Way(swapped=True),
+    "company": Way(company=True),
 }
 
 OF_PYTHON = re.compile(
@@ -87,8 +90,7 @@ def _place_of(error: BaseException) -> str:
 
 
 def _run(data: dict[str, Any], way: str) -> list[Happened]:
-    drive = WAYS[way]
-    return drive_through(data, drive, parts_of(data["steps"], together=drive.batched))
+    return drive_through(data, WAYS[way], parts_of(data["steps"], together=WAYS[way].drive.batched))
 
 
 def _badly_explained(alone: Sequence[Happened]) -> Finding | None:
@@ -100,7 +102,7 @@ def _badly_explained(alone: Sequence[Happened]) -> Finding | None:
 
 
 def _compared(data: dict[str, Any], way: str, alone: Sequence[Happened]) -> Finding | None:
-    drive, several = WAYS[way], len(data.get("epl", ())) > 1
+    drive, several = WAYS[way].drive, len(data.get("epl", ())) > 1
     got = _run(data, way)
     for part, mine in zip(parts_of(data["steps"], together=drive.batched), got, strict=True):
         wanted = [alone[number] for number in part]

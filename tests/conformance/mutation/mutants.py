@@ -42,6 +42,7 @@ class Mutants:
             data, steps = joined(data, dice.choice(self.families[family]), dice)
         for _ in range(dice.choice((0, 1, 1, 2, 3))):
             data = with_changed_text(data, self.fragments[family], dice)
+        data, steps = elsewhen(data, steps, dice)
         odd = dice.random() < 0.3
         for _ in range(dice.choice((0, 1, 2, 4, 8))):
             steps = happenings.changed(steps, dice, odd=odd) if steps else steps
@@ -83,6 +84,23 @@ def with_changed_text(data: Data, known: Fragments, dice: random.Random) -> Data
         statements[chosen] += ";"
     script[place] = "".join(statements)
     return {**data, "epl": script}
+
+
+def elsewhen(data: Data, steps: list[Step], dice: random.Random) -> tuple[Data, list[Step]]:
+    """A rule in another kind of time; statements of which some come later or go; variables that change."""
+    if "epl" not in data:
+        in_time = "TIMESTAMP" in data["ddl"] and dice.random() < 0.2
+        return {**data, "options": dice.choice(TIMES)} if in_time else data, steps
+    if dice.random() < 0.15:
+        data, steps = happenings.come_later(data, steps, dice)
+    if dice.random() < 0.5:
+        steps = happenings.set_variable(data, steps, dice)
+    return data, steps
+
+
+TIMES: tuple[dict[str, Any], ...] = (
+    {}, *({"isEventTime": True, "lateTolerance": late} for late in (0, 1, 1000, 2500, 60_000))
+)  # fmt: skip
 
 
 def joined(data: Data, other: Data, dice: random.Random) -> tuple[Data, list[Step]]:

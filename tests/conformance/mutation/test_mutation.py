@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance.mutation import judge
+from tests.conformance.mutation import drives, happenings, judge
 from tests.conformance.mutation.__main__ import OWN, Search
-from tests.conformance.mutation.drives import Happened, Seen
+from tests.conformance.mutation.drives import Happened, Seen, Way
 from tests.conformance.mutation.judge import Refused, judged
 from tests.conformance.mutation.mutants import Mutants
 from tests.conformance.mutation.smaller import smaller
@@ -32,6 +33,49 @@ def test_a_seed_makes_the_same_scenarios_again() -> None:
     assert [first.make(number) for number in range(40)] == [second.make(number) for number in range(40)]
 
 
+def test_rules_run_in_company() -> None:
+    data = {
+        "ddl": "CREATE STREAM m () WITH ()",
+        "sql": "SELECT n FROM m WHERE n > 1",
+        "options": {},
+        "steps": [],
+    }
+    machine = drives.OneRule(data, Way(company=True))
+    texts = {name: query.plan.text for name, query in machine.machine.engine.queries.items()}
+    assert texts == {
+        "rule": "SELECT n FROM m WHERE n > 1",
+        "beside 0": "SELECT n FROM m WHERE n > 1",
+        "beside 1": "SELECT n FROM m WHERE n > 2",
+        "beside 2": "SELECT n FROM m WHERE n > 3",
+        "beside 3": "SELECT n FROM m WHERE n > 4",
+    }
+    session = drives.Statements(
+        {**PLAIN, "epl": ["create schema F(n int)", *PLAIN["epl"]]}, Way(company=True)
+    )
+    assert [name for name in session.session.engine.queries if "s0" in name] == ["s0", "beside s0"]
+
+
+def test_a_way_of_time_has_two_halves() -> None:
+    machine = drives.Statements(PLAIN, Way())
+    steps = [drives._halves(step, machine) for step in (
+        {"advance": 1000, "catch_up": "step"}, {"advance": 1000}, {"send": "E"})]  # fmt: skip
+    assert steps == [
+        [{"advance": 500, "catch_up": "step"}, {"advance": 1000, "catch_up": "step"}],
+        [{"advance": 1000}],
+        [{"send": "E"}],
+    ]
+
+
+def test_statements_come_later_and_variables_change() -> None:
+    data = {"epl": ["create variable int X = 1; @name('s0') select X as x from E"]}
+    dice = random.Random(5)
+    steps = happenings.set_variable(data, [], dice)
+    assert {step["set"] for step in steps} == {"X"}
+    later, steps = happenings.come_later(data, [{"advance": 1}], random.Random(1))
+    texts = [*later["epl"], *(step["deploy"] for step in steps if "deploy" in step)]
+    assert texts[:2] == ["create variable int X = 1;", "@name('s0') select X as x from E"]
+
+
 def test_a_refusal_has_a_place() -> None:
     with pytest.raises(Refused, match="B"):
         judged({**PLAIN, "epl": ["select nothing from E"]})
@@ -47,7 +91,7 @@ def _with_another(monkeypatch: pytest.MonkeyPatch, way: str, change: Any) -> Non
     monkeypatch.setattr(judge, "_run", changed)
 
 
-@pytest.mark.parametrize("way", ["restart", "batched", "struct", "mixed"])
+@pytest.mark.parametrize("way", [way for way in judge.WAYS if way != "single"])
 def test_a_way_that_gives_less_is_a_finding(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     _with_another(monkeypatch, way, lambda happened: Happened([], []))
     found = judged(PLAIN)

@@ -8,7 +8,7 @@ import pytest
 
 from sql import Catalog, Engine
 from sql.engine.script import run_script
-from sql.errors import SqlError
+from sql.errors import DataError, SqlError
 from sql.language import parse
 from sql.syntax import CreateStream
 
@@ -68,3 +68,34 @@ def test_an_insert_names_the_columns_that_want_values(engine: Engine) -> None:
 def test_an_aggregating_column_names_what_it_aggregates(engine: Engine, column: str, message: str) -> None:
     with pytest.raises(SqlError, match=re.escape(message)):
         run_script(engine, f"create table T (x {column})", 0)
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [
+        ("update Texts set n = n + 1", "1:22: cannot evaluate n + 1"),
+        ("delete from Texts where n + 1 > 0", "1:25: cannot evaluate n + 1 > 0"),
+        ("insert into Texts(k, n) values ('c', (select max(n) from Texts))", "1:38: cannot evaluate"),
+        ("select n + 1 from Texts", "1:8: cannot evaluate n + 1"),
+    ],
+)
+def test_what_cannot_be_evaluated_has_its_place_and_changes_nothing(question: str, place: str) -> None:
+    engine = Engine(Catalog())
+    run_script(engine, "create schema E(k string, n int); create window Texts#keepall as E;", 0)
+    run_script(engine, "insert into Texts select * from E", 0)
+    engine.push("E", [{"k": "a", "n": 1}, {"k": "b", "n": "one"}], 1)
+    with pytest.raises(DataError, match=re.escape(place)):
+        engine.query(question, 2)
+    assert engine.relation("Texts").rows() == [{"k": "a", "n": 1}, {"k": "b", "n": "one"}]
+
+
+@pytest.mark.parametrize(
+    "declared", ["create table T(k string primary key)", "create window T#keepall(k string)"]
+)
+def test_a_relation_that_is_gone_is_unknown(engine: Engine, declared: str) -> None:
+    (name,) = run_script(engine, declared, 0)
+    engine.remove(name)
+    with pytest.raises(SqlError, match="B202 unknown"):
+        engine.query("select * from T", 1)
+    with pytest.raises(SqlError, match="B202 unknown"):
+        run_script(engine, "select (select count(*) from T) as c from m", 1)
