@@ -142,8 +142,8 @@ class Deployment:
         return host
 
     def _deploy_in_context(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None) -> None:
-        """Start a statement in the partitions of its context. Rows emitted
-        meanwhile are dropped."""
+        """Start a statement in the partitions of its context. Rows emitted meanwhile are dropped; with a
+        state, which has caused what it inserts already, those too."""
         from sql.engine.context.context_member import join
 
         assert plan.context is not None
@@ -169,7 +169,8 @@ class Deployment:
             if begins and state.get("context") is not None:
                 host.restore(state["context"])
             put_back(member, state)
-        self.dispatch.steps.finish(self.dispatch.collect(emissions), now_ms)
+        else:
+            self.dispatch.steps.finish(self.dispatch.collect(emissions), now_ms)
         self.timers.schedule(host.name)
 
     def _is_own(self, stream: str, host: ContextHost) -> bool:

@@ -111,9 +111,9 @@ class Search:
         `hint`, if there is one, holds what was looked up ahead, or None."""
         head = f"{found}()"
         if self.bounds is not None:
-            key = self._key(loop)
+            key, new = self._key(loop), loop.expressions.names.temporary
             low, high = [
-                None if end is None else loop.value(end) for end in (self.bounds.low, self.bounds.high)
+                None if end is None else loop.atom(end, new()) for end in (self.bounds.low, self.bounds.high)
             ]
             head = f"{found}({key}, {low}, {high})"
         elif self.values:

@@ -42,7 +42,8 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         node = replace(node, args=node.args[:-1], filter=node.args[-1])
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
     counts_rows = all(parameter.optional for parameter in definition.parameters)
-    if star and not (definition.whole_row or counts_rows):
+    stars = sum(isinstance(arg, ast.Star) for arg in node.args)
+    if stars > 1 or (stars and not (definition.whole_row or (star and counts_rows))):
         binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", node.span)
         return UNKNOWN
     least = sum(not parameter.optional and not parameter.variadic for parameter in definition.parameters)

@@ -17,7 +17,8 @@ from tests.conformance.mutation.mutants import Mutants
 from tests.conformance.mutation.smaller import smaller
 
 SCENARIOS = [json.loads(line) for path in OWN for line in path.read_text("utf-8").splitlines()]
-PLAIN = {"epl": ["@name('s0') select id, n from E"], "steps": [{"send": "E", "event": {"id": "a", "n": 1}}]}
+TEXT = "@name('s0') select id, n from E"
+PLAIN = {"epl": [TEXT], "steps": [{"send": "E", "event": {"id": "a", "n": 1}}]}
 
 
 def test_a_short_search_finds_nothing() -> None:
@@ -49,9 +50,7 @@ def test_rules_run_in_company() -> None:
         "beside 2": "SELECT n FROM m WHERE n > 3",
         "beside 3": "SELECT n FROM m WHERE n > 4",
     }
-    session = drives.Statements(
-        {**PLAIN, "epl": ["create schema F(n int)", *PLAIN["epl"]]}, Way(company=True)
-    )
+    session = drives.Statements({**PLAIN, "epl": ["create schema F(n int)", TEXT]}, Way(company=True))
     assert [name for name in session.session.engine.queries if "s0" in name] == ["s0", "beside s0"]
 
 

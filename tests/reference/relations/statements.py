@@ -25,10 +25,11 @@ class Source:
     """What one source of a statement holds: the content of its windows,
     of a named window as it was told of it, or of a table as it is."""
 
-    def __init__(self, plan: SourcePlan, world: World) -> None:
+    def __init__(self, plan: SourcePlan, world: World, *, of_subquery: bool = False) -> None:
+        """`of_subquery`: without a window it keeps all events, which the subquery aggregates."""
         self.plan, self.world = plan, world
         self.relation: Relation = Current() if plan.relation else relation_of(plan, world.now)
-        self.is_brief = plan.relation is None and not plan.windows
+        self.is_brief = plan.relation is None and not plan.windows and not of_subquery
         self.told: list[Event] = []
 
     def content(self) -> list[Event]:
@@ -67,7 +68,7 @@ class Asking:
     """The subqueries of a statement."""
 
     def __init__(self, parts: Sequence[SubqueryPlan], world: World) -> None:
-        self.parts = [(part, Source(part.plan.sources[0], world)) for part in parts]
+        self.parts = [(part, Source(part.plan.sources[0], world, of_subquery=True)) for part in parts]
 
     def value(self, slot: Slot, around: Place) -> Any:
         part, source = self.parts[slot.key]

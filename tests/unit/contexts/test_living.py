@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from sql import Catalog, Engine, run_script
+from sql.engine.context.context_member import ContextMember
 from sql.errors import CorruptState
 from tests.unit.contexts.support import TYPES, World
 
@@ -144,6 +145,18 @@ def test_a_start_by_a_pattern_that_fails_is_followed_by_the_next() -> None:
     for stream, n in (("S", 1), ("T", 0)):
         world.send(stream, id="good", n=n)
     assert world.send("E", id="e") == [{"s": "good", "id": "e"}]
+
+
+def test_a_statement_that_takes_its_own_place_inserts_nothing_again() -> None:
+    world = World(
+        "create context C initiated by S as s terminated after 5 sec;"
+        "context C insert into M select context.s.id as id; select id, count(*) as c from M"
+    )
+    engine = world.engine
+    (member,) = (query for query in engine.queries.values() if isinstance(query, ContextMember))
+    assert world.send("S", id="a") == [{"id": "a"}, {"id": "a", "c": 1}]
+    engine.deploy(member.name, member.inner, 0, engine.snapshot(member.name))
+    assert world.send("S", id="b") == [{"id": "b"}, {"id": "b", "c": 2}]
 
 
 def test_a_statement_begins_again_with_the_values_that_its_state_has() -> None:

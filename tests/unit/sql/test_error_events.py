@@ -85,3 +85,13 @@ def test_an_error_in_the_filter_of_a_trigger_has_a_place(action: str) -> None:
     (error,) = [found.error for found in engine.push("m", [{"v": "x"}], 0) if found.error]
     assert error.endswith("cannot evaluate v > 1: '>' cannot compare string with bigint")
     assert error.startswith("1:48: ")
+
+
+@pytest.mark.parametrize("condition", ["a.v > b.v + 1", "a.v between b.v + 1 and 9"])
+@pytest.mark.parametrize("join", ["a join m#lastevent as b on", "a left join m#lastevent as b on"])
+def test_an_error_in_the_bound_of_a_join_has_a_place(join: str, condition: str) -> None:
+    engine = free("select v from m where v is null")
+    run_script(engine, f"create schema n(v int); select a.v as v from n#keepall as {join} {condition}", 0)
+    engine.push("n", [{"v": 5}], 0)
+    (error,) = [found.error for found in engine.push("m", [{"v": {"w": 1}}], 0) if found.error]
+    assert error.endswith("cannot evaluate b.v + 1: '+' takes numbers, not struct and bigint")
