@@ -78,7 +78,10 @@ class Options(Model):
     max_pattern_partials: int = Field(
         100_000,
         ge=1,
-        description="partial matches of a pattern that live at once, counted where an arrow begins one",
+        description=(
+            "partial matches of a pattern that live at once, counted where an arrow begins one; "
+            "searches that one 'every' has begun"
+        ),
     )
     pattern_overflow: Literal["refuse", "dropOldest"] = Field(
         "refuse",

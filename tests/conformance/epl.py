@@ -55,8 +55,8 @@ class Session:
         engine = new_engine(Catalog(), structs=self.structs)
         for text in [EVENT_TYPES, *self.statements]:
             run_statements(engine, parsed(text), text, self.now, self.options)
-        for text, at, _ in self.later:
-            run_statements(engine, parsed(text), text, at, self.options)
+        for place, (text, at, _) in enumerate(self.later):
+            self.later[place] = text, at, run_statements(engine, parsed(text), text, at, self.options)
         return engine
 
     def _note(self, text: str) -> None:
@@ -101,7 +101,8 @@ class Session:
         saved = json.loads(json.dumps(saved, allow_nan=False))
         self.engine = self._start()
         self.engine.catalog.restore_variables(saved["variables"])
-        for name, state in saved["statements"].items():
+        # Statements without a name have other numbers where one before them is gone.
+        for name, state in zip(list(self.engine.queries), saved["statements"].values(), strict=True):
             self.engine.restore(name, state)
 
     def perform(self, step: dict[str, Any]) -> list[Emission]:

@@ -67,9 +67,17 @@ class EverySearch(PatternInstance, Parent):
             keys = self._no_keys()
         is_new = node.key is None or self._is_new(keys, binding)
         if not node.operand.stays:
-            self._spawn(keys if over or node.key is None else dict(keys))
+            self._begin_again(keys if over or node.key is None else dict(keys))
         if is_new:
             parent.on_true(self, binding, over=False)
+
+    def _begin_again(self, keys: Keys) -> None:
+        """Begin again beside those that live, as far as there is room: with an `every` in the operand each
+        match adds one."""
+        if len(self.children) < self.machine.options.max_pattern_partials:
+            self._spawn(keys)
+        else:
+            self.machine.counts["partials_dropped"] += 1
 
     def _is_new(self, keys: Keys, binding: Binding) -> bool:
         """True if the key of a match has not been met; it is remembered then."""

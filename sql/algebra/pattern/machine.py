@@ -29,12 +29,14 @@ COUNTERS = (
     "keys_dropped",
     "lengths_null",
     "matches",
+    "matches_dropped",
 )
 """The size of a pattern, and what it counts."""
 
 
 ROWS_MAX = 10_000
-"""The matches that one event may make of the parts of an `and`."""
+"""The matches that one event may make: those of the parts of an `and`, and those beyond which no further
+filter takes it, as where an `every` stands inside an `every`."""
 
 
 class PatternWait(NamedTuple):

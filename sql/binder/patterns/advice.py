@@ -3,6 +3,8 @@ never wait, or never end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sql import syntax as ast
 from sql.errors import Problems
 
@@ -24,26 +26,23 @@ def advise(root: ast.PatternNode, problems: Problems) -> None:
 
 
 def _nested_every(node: ast.Every, problems: Problems) -> None:
-    inner = next(
-        (part for part in _begun_with(node.operand) if isinstance(part, ast.Every) and not part.keys), None
-    )
-    if inner is not None and not node.keys:
+    is_nested = any(isinstance(part, ast.Every) and not part.keys for part in _in_matches(node.operand))
+    if is_nested and not node.keys:
         problems.warn(
             "B711",
-            "an every inside an every begins a further search with each match, so matches double",
+            "an every inside an every begins a further search with each match, so matches multiply",
             node.span,
             "keep one of them",
         )
 
 
-def _begun_with(node: ast.PatternNode) -> list[ast.PatternNode]:
-    """A node and what begins with it."""
-    found = [node]
-    if isinstance(node, ast.FollowedBy):
-        found += _begun_with(node.steps[0])
-    elif isinstance(node, ast.Within | ast.While):
-        found += _begun_with(node.operand)
-    return found
+def _in_matches(node: ast.PatternNode) -> Iterator[ast.PatternNode]:
+    """A node and the parts whose matches are part of its own: all but what must not come, and what repeats
+    count or are ended by."""
+    yield node
+    for child in node.children():
+        if isinstance(child, ast.PatternNode) and not isinstance(node, ast.Absent | ast.Repeat):
+            yield from _in_matches(child)
 
 
 def _keys_for_ever(node: ast.Every, problems: Problems) -> None:

@@ -269,3 +269,9 @@ def _check_names(session: Session, step: Step) -> None:
     for word, names in known.items():
         if word in step and step[word] not in names:
             raise Missing(step[word])
+    for name in NAMED.findall(step.get("deploy", "")):
+        if name in engine.queries:
+            raise Missing(f"another name than {name}")
+
+
+NAMED = re.compile(r"@name\('([^']*)'\)", re.IGNORECASE)

@@ -40,6 +40,20 @@ def test_counters_tell_what_lives_and_what_was_dropped() -> None:
     assert engine.counters("r")["partials"] == 0 and engine.counters("r")["partials_expired"] == 1
 
 
+def test_searches_of_an_every_inside_an_every_are_bounded() -> None:
+    engine = engine_of(STREAMS, "select 1 as one from pattern [every (every hot)]", max_pattern_partials=4)
+    found = [engine.push("hot", [{"dev": "a"}], 0) for _ in range(4)]
+    assert [sum(len(post.inserted) for post in posts) for posts in found] == [1, 2, 4, 4]
+    assert engine.counters("r")["partials_dropped"] == 8
+
+
+def test_the_matches_of_one_event_are_bounded() -> None:
+    engine = engine_of(STREAMS, "select count(*) as c from pattern [every (every hot)]")
+    counts = [engine.push("hot", [{"dev": "a"}], 0)[-1].inserted[-1]["c"] for _ in range(15)]
+    assert counts[12:] == [2**13 - 1, 2**14 - 1, 2**14 - 1 + 10_000]
+    assert engine.counters("r")["matches_dropped"] == 2**14 - 10_000
+
+
 def test_outputs_that_one_event_causes_are_one_post() -> None:
     engine = engine_of(STREAMS, "select h.dev as dev from pattern [every h=hot -> ack] output every 2 events")
     for dev in "abcde":
@@ -90,6 +104,9 @@ def test_what_a_pattern_remembers_is_bounded_and_counted(
     ("pattern", "code"),
     [
         ("every (every a=hot)", "B711"),
+        ("every (a=hot -> every b=ack where timer:within(1 sec))", "B711"),
+        ("every (every a=hot and b=ack)", "B711"),
+        ("every (a=hot -> (timer:interval(1 sec) and not (every b=ack)))", None),
         ("every-distinct(a.dev) a=hot", "B712"),
         ("every a=hot or b=ack", "B713"),
         ("every a=hot -> not b=ack", "B714"),
