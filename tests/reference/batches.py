@@ -80,10 +80,9 @@ class Batch:
         started = self.eager or self.first is not None
         if not self.length_ms or not started or not (self.held or self.posted or self.force):
             return None
-        # Counting goes on from the last post; after an empty interval it begins anew with the first event.
+        # Counting goes on from the last post, which may be late, or from the first event behind it.
         first = self.held[0].time_ms if self.held and not self.eager else self.start_ms
-        if (since := self.last_post_ms) is None or first >= since + self.length_ms:
-            since = first
+        since = first if self.last_post_ms is None else max(first, self.last_post_ms)
         match self.window.name:
             case "time_batch":
                 reference = self.reference_ms

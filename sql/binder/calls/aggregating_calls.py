@@ -42,12 +42,16 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         node = replace(node, args=node.args[:-1], filter=node.args[-1])
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
     counts_rows = all(parameter.optional for parameter in definition.parameters)
-    stars = sum(isinstance(arg, ast.Star) for arg in node.args)
-    if stars > 1 or (stars and not (definition.whole_row or (star and counts_rows))):
+    if star and not (definition.whole_row or counts_rows):
         binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", node.span)
         return UNKNOWN
     least = sum(not parameter.optional and not parameter.variadic for parameter in definition.parameters)
     if not star and not check_arity(binder, node, 0 if counts_rows else least, definition.most_arguments):
+        return UNKNOWN
+    stars = [arg for arg in node.args if isinstance(arg, ast.Star)]
+    if stars and not star and (len(stars) > 1 or not definition.whole_row):
+        message = f"{node.name}() takes a column, not a whole row among its arguments"
+        binder.problems.error("B331", message, stars[-1].span)
         return UNKNOWN
     values, constants = _split_arguments(binder, node, definition, inner)
     _check_aggregate_types(binder, node, definition, values)
