@@ -211,6 +211,8 @@ class _DefinitionBinder(ExpressionBinder):
         if offset.value not in self.offsets:
             self.offsets.append(offset.value)
         source = self.width + self.offsets.index(offset.value)
+        row = replace(self.scope.sources[self.variable], alias="", stream="")  # a field of it may be read
+        self.scope.sources[self.scope.own :] = [row] * len(self.offsets)
         value = self.bind(node.args[0], place)
         if any(isinstance(part, Read) and part.source != self.variable for part in value.walk()):
             self.problems.error("B323", "prev() reads the variable that is defined", node.span)

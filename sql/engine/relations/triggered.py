@@ -156,6 +156,8 @@ class Triggered(PostingStatement, Generic[C]):
         return self.take()
 
     def next_deadline(self) -> int | None:
+        if self.errors:  # those of its start
+            return self.now_ms
         pattern = None if self.matches is None else self.matches.next_deadline()
         return earliest((self.subqueries.next_deadline(), pattern))
 

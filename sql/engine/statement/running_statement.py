@@ -122,7 +122,7 @@ class RunningStatement(StatementCore):
     # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        if self.sources.late or self.output.is_pending:
+        if self.sources.late or self.output.is_pending or self.errors:
             return self.now_ms  # at the next advance of time
         return earliest((self.sources.next_deadline(), self.output.next_deadline()))
 

@@ -11,6 +11,7 @@ from sql import Catalog, Emission, Engine, Plan, RuleOptions, SqlError, plan_rul
 from sql.emission import apart
 from sql.engine.context.host import ContextHost
 from sql.errors import DataError
+from sql.explain.tree import explain
 from sql.plan.declared import Declaration
 from tests.conformance.compare import Row, decoded
 from tests.conformance.epl import LISTENED, Session
@@ -28,12 +29,14 @@ class Way(NamedTuple):
     halves   time goes on by half of the way first, where it goes through every due instant
     swapped  before each step each rule takes its own place in the running engine, with its state
     company  other rules run beside those that are listened to, alike but for constants
+    looked   before each step everything of each rule is read, which changes nothing
     """
 
     drive: Drive = Drive()
     halves: bool = False
     swapped: bool = False
     company: bool = False
+    looked: bool = False
 
 
 class Seen(NamedTuple):
@@ -141,6 +144,25 @@ def swap(engine: Engine, now: int) -> None:
         engine.deploy(name, plan, now, json.loads(json.dumps(engine.snapshot(name), allow_nan=False)))
 
 
+def look(engine: Engine) -> None:
+    """Read the plan, the content, the counters and the state of each rule."""
+    for name, query in engine.queries.items():
+        engine.snapshot(name)
+        engine.counters(name)
+        if not isinstance(query, ContextHost):
+            engine.read(name)
+            explain(getattr(query, "inner", query.plan))
+
+
+def before_step(engine: Engine, way: Way, now: int) -> None:
+    """What a way does before each step."""
+    engine.dispatch.on_defect = _raise
+    if way.looked:
+        look(engine)
+    if way.swapped:
+        swap(engine, now)
+
+
 class OneRule:
     """A rule of a rule file over one stream."""
 
@@ -169,9 +191,7 @@ class OneRule:
     def perform(self, step: Step) -> Happened:
         self.machine.restart(self.now)
         engine = self.machine.engine
-        engine.dispatch.on_defect = _raise
-        if self.way.swapped:
-            swap(engine, self.now)
+        before_step(engine, self.way, self.now)
         if "advance" in step:
             self.now = step["advance"]
             return Happened(_seen(engine.advance(self.now)), [])
@@ -220,9 +240,7 @@ class Statements:
         """Do a step. One that is refused, as texts of steps may be, changes nothing."""
         session = self.session
         session.restart()
-        session.engine.dispatch.on_defect = _raise
-        if self.way.swapped:
-            swap(session.engine, session.now)
+        before_step(session.engine, self.way, session.now)
         session.rows = []
         try:
             return self._performed(session, step)

@@ -28,6 +28,7 @@ WAYS = {
     "halves": Way(halves=True),
     "swapped": Way(swapped=True),
     "company": Way(company=True),
+    "looked": Way(looked=True),
 }
 
 OF_PYTHON = re.compile(

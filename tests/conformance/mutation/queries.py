@@ -106,6 +106,14 @@ def add_clause(text: str, known: Fragments, dice: random.Random) -> str:
     return " ".join(clauses)
 
 
+def add_output(text: str, known: Fragments, dice: random.Random) -> str:
+    """An output limit at the end of a select."""
+    head, end, rest = text.partition(";")
+    if "output" in head.lower() or "select" not in head.lower():
+        return text
+    return f"{head.rstrip()} {dice.choice(known.clauses['output'])}{end}{rest}"
+
+
 def duplicate_part(text: str, known: Fragments, dice: random.Random) -> str:
     """What stands between two commas or parentheses once more."""
     parts = re.split(r"(?<=[,(])|(?=[,)])", text)
@@ -127,6 +135,6 @@ def negate(text: str, known: Fragments, dice: random.Random) -> str:
 
 CHANGES: tuple[Change, ...] = (
     swap_word, swap_call, swap_window, add_window, swap_atom, drop_clause, swap_clause, add_clause,
-    duplicate_part, negate,
+    add_output, duplicate_part, negate,
 )  # fmt: skip
-WEIGHTS = (8, 4, 4, 1, 2, 1, 4, 4, 1, 1)
+WEIGHTS = (8, 4, 4, 1, 2, 1, 4, 4, 2, 1, 1)
