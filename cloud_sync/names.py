@@ -25,6 +25,15 @@ VERSION = 2
 VERSIONS = (1, 2)
 """The versions that the job reads."""
 
+ARRIVALS_FOLDER = f"v{VERSION}-arrivals"
+"""The folder of all manifests that lie by the hour of their upload."""
+SCHEMAS_FOLDER = f"v{VERSION}-schemas"
+"""The folder of all schemas."""
+HEARTBEATS_FOLDER = f"v{VERSION}-heartbeats"
+"""The folder of all heartbeats."""
+ARCHIVE_FOLDER = f"v{VERSION}-archive"
+"""The folder of all archived events."""
+
 DATA_SUFFIX = ".jsonl.gz"
 MANIFEST_SUFFIX = ".json"
 
@@ -94,11 +103,6 @@ def manifest_name(data_name: str) -> str:
     return f"{version}-manifests/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"
 
 
-def arrivals_folder(version: int = VERSION) -> str:
-    """The folder of all manifests that lie by the hour of their upload; version 1 has none."""
-    return f"v{version}-arrivals"
-
-
 def arrival_hour(at_ms: int) -> str:
     """The folder of an hour, UTC. Folders sort as the hours do.
 
@@ -115,12 +119,7 @@ def arrival_name(data_name: str, at_ms: int) -> str:
     'v2-arrivals/day=2025-11-21/hour=00/gw=a/rule=r/date=2025-11-21/1-9-ab.json'
     """
     rest = data_name.partition("/")[2]
-    return f"{arrivals_folder()}/{arrival_hour(at_ms)}/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"
-
-
-def schema_folder(version: int = VERSION) -> str:
-    """The folder of all schemas of a version of the contract; version 1 has none."""
-    return f"v{version}-schemas"
+    return f"{ARRIVALS_FOLDER}/{arrival_hour(at_ms)}/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"
 
 
 def schema_name(rule: str, schema: str) -> str:
@@ -129,12 +128,7 @@ def schema_name(rule: str, schema: str) -> str:
     >>> schema_name("hot", "5f1c6f0e9d3a7b24-e3b0c44298fc1c14")
     'v2-schemas/rule=hot/5f1c6f0e9d3a7b24-e3b0c44298fc1c14.json'
     """
-    return f"{schema_folder()}/rule={safe(rule)}/{schema}{MANIFEST_SUFFIX}"
-
-
-def heartbeat_folder(version: int = VERSION) -> str:
-    """The folder of all heartbeats of a version of the contract; version 1 has none."""
-    return f"v{version}-heartbeats"
+    return f"{SCHEMAS_FOLDER}/rule={safe(rule)}/{schema}{MANIFEST_SUFFIX}"
 
 
 def heartbeat_name(gateway: str, spool: str) -> str:
@@ -143,12 +137,7 @@ def heartbeat_name(gateway: str, spool: str) -> str:
     >>> heartbeat_name("gw 1", "a1b2")
     'v2-heartbeats/gw=gw~201/a1b2.json'
     """
-    return f"{heartbeat_folder()}/gw={safe(gateway)}/{safe(spool)}.json"
-
-
-def archive_folder(version: int = VERSION) -> str:
-    """The folder of all archived events of a version of the contract."""
-    return f"v{version}-archive"
+    return f"{HEARTBEATS_FOLDER}/gw={safe(gateway)}/{safe(spool)}.json"
 
 
 def archive_name(gateway: str, rule: str, date: str, first_seq: int, last_seq: int, sha256: str) -> str:
@@ -158,10 +147,10 @@ def archive_name(gateway: str, rule: str, date: str, first_seq: int, last_seq: i
     >>> archive_name("gw1", "", "2026-11-21", 1, 9, "ab")
     'v2-archive/gw=gw1/date=2026-11-21/00000000000000000001-00000000000000000009-ab.jsonl.gz'
     """
-    folder = f"{archive_folder()}/gw={safe(gateway)}/date={safe(date)}"
+    folder = f"{ARCHIVE_FOLDER}/gw={safe(gateway)}/date={safe(date)}"
     return f"{folder}/{first_seq:020}-{last_seq:020}-{sha256[:16]}{DATA_SUFFIX}"
 
 
 def archive_heartbeat_name(gateway: str, spool: str) -> str:
     """The name of the heartbeat of a spool of archived events."""
-    return f"{archive_folder()}-heartbeats/gw={safe(gateway)}/{safe(spool)}.json"
+    return f"{ARCHIVE_FOLDER}-heartbeats/gw={safe(gateway)}/{safe(spool)}.json"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from cloud_sync.names import arrival_hour, arrivals_folder
+from cloud_sync.names import ARRIVALS_FOLDER, arrival_hour
 from cloud_sync.spark.storage import Storage
 
 LOOKBACK_MS = 3_600_000
@@ -40,7 +40,7 @@ def recent(bucket: Storage, last: Listing, at_ms: int, lookback_ms: int) -> List
     """The hours that may have something new since the last listing, and those whose turn it is."""
     bounds = max(0, last.at_ms - lookback_ms), min(at_ms + lookback_ms, _LAST_MS)
     low, high = map(arrival_hour, bounds)
-    days = _folders(bucket, arrivals_folder(), _DAY)
+    days = _folders(bucket, ARRIVALS_FOLDER, _DAY)
     near = [folder for day in days for folder in _near(bucket, day, low, high)]
     if len(near) > FOLDERS_MAX:
         return Listing(None, at_ms, last.turn)
@@ -66,7 +66,7 @@ def _in_turn(bucket: Storage, days: list[str], after: str) -> Iterator[str]:
 
 
 def _hours(bucket: Storage, day: str) -> list[str]:
-    return [f"{day}/{hour}" for hour in _folders(bucket, f"{arrivals_folder()}/{day}", _HOUR)]
+    return [f"{day}/{hour}" for hour in _folders(bucket, f"{ARRIVALS_FOLDER}/{day}", _HOUR)]
 
 
 def _folders(bucket: Storage, folder: str, form: re.Pattern[str]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cloud_sync.names import MANIFEST_SUFFIX, heartbeat_folder, heartbeat_name
+from cloud_sync.names import HEARTBEATS_FOLDER, MANIFEST_SUFFIX, heartbeat_name
 from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import nothing
 
@@ -28,8 +28,7 @@ OVERLAP_MS = 2_000
 
 def new(spark: SparkSession, bucket: Storage, known: DataFrame) -> DataFrame:
     """The heartbeats in the bucket that were written since those known."""
-    folder = heartbeat_folder()
-    if not bucket.is_folder(folder):
+    if not bucket.is_folder(HEARTBEATS_FOLDER):
         return nothing(spark, HEARTBEATS)
     since_ms = known.agg(F.max("arrived_ms")).collect()[0][0]
     files = (
@@ -39,10 +38,9 @@ def new(spark: SparkSession, bucket: Storage, known: DataFrame) -> DataFrame:
     )
     if since_ms is not None:
         files = files.option("modifiedAfter", _second(since_ms - OVERLAP_MS))
-    found = files.load(literal(f"{bucket.root}/{folder}")).where(F.col("path").endswith(MANIFEST_SUFFIX))
-    return _parsed(found, folder).join(
-        known.select("name", "arrived_ms"), ["name", "arrived_ms"], "left_anti"
-    )
+    found = files.load(literal(f"{bucket.root}/{HEARTBEATS_FOLDER}"))
+    found = found.where(F.col("path").endswith(MANIFEST_SUFFIX))
+    return _parsed(found).join(known.select("name", "arrived_ms"), ["name", "arrived_ms"], "left_anti")
 
 
 def newest(known: DataFrame, new: DataFrame) -> DataFrame:
@@ -66,13 +64,13 @@ def _second(instant_ms: int) -> str:
     return datetime.fromtimestamp(max(0, instant_ms) // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _parsed(files: DataFrame, folder: str) -> DataFrame:
+def _parsed(files: DataFrame) -> DataFrame:
     """One row per file: its heartbeat, or the reason why it is none."""
     schema = "gateway STRING, spool STRING, at BIGINT, " + ", ".join(f"{name} BIGINT" for name in NUMBERS)
     text = F.when(F.col("length") <= BYTES_MAX, F.col("content").cast("STRING"))
     placed = F.udf(_name, "STRING", useArrow=False)
     told = files.select(
-        F.regexp_extract("path", f".*/({folder}/.*)$", 1).alias("name"),
+        F.regexp_extract("path", f".*/({HEARTBEATS_FOLDER}/.*)$", 1).alias("name"),
         F.unix_millis("modificationTime").alias("arrived_ms"),
         F.from_json(text, schema).alias("told"),
     ).select("name", "arrived_ms", "told.*")

@@ -11,14 +11,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.names import (
+    ARRIVALS_FOLDER,
     DATA_SUFFIX,
     MANIFEST_SUFFIX,
+    SCHEMAS_FOLDER,
     VERSIONS,
-    arrivals_folder,
     data_folder,
     manifest_folder,
     safe,
-    schema_folder,
 )
 from cloud_sync.spark.contract.declared import in_words
 from cloud_sync.spark.contract.fields import Bad
@@ -67,13 +67,12 @@ def listing(spark: SparkSession, bucket: Storage, folders: Sequence[str] | None)
     """The manifests in these folders of arrivals (None: everywhere, and data files without one), and those
     that do not lie by hours. `name` is the one by which the job knows a file; `place` and `length` are the
     path and the length of its manifest, NULL if there is none. Nothing is opened."""
-    arrivals = arrivals_folder()
-    by_hour = [arrivals] if folders is None else [f"{arrivals}/{folder}" for folder in folders]
+    by_hour = [ARRIVALS_FOLDER] if folders is None else [f"{ARRIVALS_FOLDER}/{folder}" for folder in folders]
     found = nothing(spark, NAMES)
     for folder in (*by_hour, *map(manifest_folder, VERSIONS)):
         # A folder is a listing of its own: object stores then list it in one go, not folder by folder.
         if (places := _files(spark, bucket, folder, MANIFEST_SUFFIX)) is not None:
-            known_as = F.regexp_replace("name", f"^{arrivals}/[^/]*/[^/]*/", f"{manifest_folder()}/")
+            known_as = F.regexp_replace("name", f"^{ARRIVALS_FOLDER}/[^/]*/[^/]*/", f"{manifest_folder()}/")
             found = found.unionByName(
                 places.select(known_as.alias("name"), F.col("name").alias("place"), "length")
             )
@@ -147,10 +146,9 @@ def read(
 
 def _schemas(spark: SparkSession, bucket: Storage, manifests: Sequence[str]) -> DataFrame:
     """The schemas of the rules of some manifests, by name."""
-    folder = schema_folder()
     rules = {name.split("/")[2] for name in manifests if name.count("/") > 2}
-    there = sorted(rules.intersection(bucket.names(folder)))
-    return _contents(spark, bucket, [f"{folder}/{rule}" for rule in there], "schema", "declaration")
+    there = sorted(rules.intersection(bucket.names(SCHEMAS_FOLDER)))
+    return _contents(spark, bucket, [f"{SCHEMAS_FOLDER}/{rule}" for rule in there], "schema", "declaration")
 
 
 def _schema_of(manifest: str, announcement: str) -> Any:
@@ -159,7 +157,7 @@ def _schema_of(manifest: str, announcement: str) -> Any:
     rule = F.regexp_extract(manifest, "/(rule=[^/]*)/", 1)
     parts = [F.get_json_object(told, f"$.{name}") for name in ("rule_hash", "schema")]
     return F.concat(
-        F.lit(f"{schema_folder()}/"), rule, F.lit("/"), parts[0], F.lit("-"), parts[1], F.lit(MANIFEST_SUFFIX)
+        F.lit(f"{SCHEMAS_FOLDER}/"), rule, F.lit("/"), parts[0], F.lit("-"), parts[1], F.lit(MANIFEST_SUFFIX)
     )
 
 

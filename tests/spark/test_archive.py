@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cloud_sync.names import archive_folder
+from cloud_sync.names import ARCHIVE_FOLDER
 from edge.cli import main
 from tests.integration.daemon.support import bucket_rows, daemon, publisher
 from tests.support.brokers import mosquitto
@@ -74,7 +74,7 @@ def test_a_backfill_of_the_archive_gives_the_gateways_rows(spark: Any, tmp_path:
     assert sorted(event["ts"] - BASE_MS for event in late) == [3_000, 11_000, 20_000]
 
     rules, out = tmp_path / "gw" / "rules" / "r.yaml", tmp_path / "out"
-    raw = bucket / archive_folder()
+    raw = bucket / ARCHIVE_FOLDER
     assert main(["cloud", "backfill", str(rules), str(raw), str(out), "--rule", "hot"]) == 0
     table = spark.read.parquet(str(out / "hot")).collect()
     again = sorted(tuple(row[name] for name in COLUMNS) for row in table if row["kind"] == "insert")
@@ -85,5 +85,5 @@ def test_a_backfill_of_the_archive_gives_the_gateways_rows(spark: Any, tmp_path:
 
 def archived(bucket: Path) -> list[dict[str, Any]]:
     """The archived events in the order of the files' names."""
-    paths = sorted((bucket / archive_folder()).rglob("*.jsonl.gz"))
+    paths = sorted((bucket / ARCHIVE_FOLDER).rglob("*.jsonl.gz"))
     return [json.loads(line) for path in paths for line in gzip.decompress(path.read_bytes()).splitlines()]

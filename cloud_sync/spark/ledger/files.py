@@ -14,7 +14,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cloud_sync.names import arrivals_folder
+from cloud_sync.names import ARRIVALS_FOLDER
 from cloud_sync.spark.tables import Tables, Version
 
 FILES = (
@@ -29,7 +29,7 @@ which break a check that keeps them out. `conflicting` ones have another content
 A file that was announced in two hours has a second row, with `rows` 0."""
 ORDER = ("hour", "gateway")
 """The columns by which merged parts are sorted."""
-_HOUR = f"^{arrivals_folder()}/(day=[^/]*/hour=[^/]*)/"
+_HOUR = f"^{ARRIVALS_FOLDER}/(day=[^/]*/hour=[^/]*)/"
 
 
 def hour_of(place: str | None) -> str | None:

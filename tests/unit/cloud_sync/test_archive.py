@@ -13,7 +13,7 @@ import pytest
 
 import cloud_sync.archive  # noqa: F401  (registers the action)
 from cloud_sync import tools
-from cloud_sync.names import archive_folder
+from cloud_sync.names import ARCHIVE_FOLDER
 from cloud_sync.records import ARCHIVE, Record
 from cloud_sync.spool import Spool, SpoolSettings
 from cloud_sync.uploader import Uploader, UploadSettings
@@ -83,7 +83,7 @@ rules:
 
 def lines(target: MemoryTarget) -> list[dict[str, Any]]:
     """The archived events in the order of the files' names."""
-    names = sorted(target.names(archive_folder()))
+    names = sorted(target.names(ARCHIVE_FOLDER))
     return [json.loads(line) for name in names for line in gzip.decompress(target.files[name]).splitlines()]
 
 

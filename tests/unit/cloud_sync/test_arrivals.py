@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cloud_sync.names import arrival_hour, arrivals_folder
+from cloud_sync.names import ARRIVALS_FOLDER, arrival_hour
 from cloud_sync.spark.arrivals import IN_TURN, Listing, recent
 from cloud_sync.spark.storage import LocalStorage
 from tests.unit.cloud_sync.support import NOW_MS
@@ -15,7 +15,7 @@ HOUR_MS = 3_600_000
 def bucket_of(folder: Path, *hours: int) -> LocalStorage:
     """A bucket with manifests of some hours, counted from now."""
     for hour in hours:
-        (folder / arrivals_folder() / arrival_hour(NOW_MS + hour * HOUR_MS)).mkdir(parents=True)
+        (folder / ARRIVALS_FOLDER / arrival_hour(NOW_MS + hour * HOUR_MS)).mkdir(parents=True)
     return LocalStorage(folder)
 
 
@@ -73,7 +73,7 @@ def test_folders_of_other_names_and_an_empty_bucket_are_no_hours(tmp_path: Path)
     assert recent(LocalStorage(tmp_path / "none"), last, NOW_MS, HOUR_MS).folders == []
     bucket = bucket_of(tmp_path, 0)
     for name in ("day=[x/hour=00", "day=2025-11-21/hour=(", "gw=a/hour=01"):
-        (tmp_path / arrivals_folder() / name).mkdir(parents=True)
+        (tmp_path / ARRIVALS_FOLDER / name).mkdir(parents=True)
     assert recent(bucket, last, NOW_MS, HOUR_MS).folders == [arrival_hour(NOW_MS)]
     beyond_the_calendar_ms = 10**18
     assert recent(bucket, last, NOW_MS, beyond_the_calendar_ms).folders == ["day=2025-11-21"]
