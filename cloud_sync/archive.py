@@ -25,7 +25,7 @@ from sinks.json_text import json_bytes
 from sinks.settings import SinkSettings
 from sql import Plan
 from sql.errors import did_you_mean
-from sql.plan.clauses import SourcePlan
+from sql.plan.event_keys import is_stream
 
 ARCHIVE_RULE = "archive"
 """The rule under which the spool of archived events files all of them: one order, whatever rule sent them."""
@@ -77,7 +77,7 @@ def bind(settings: ArchiveSettings, plan: Plan) -> tuple[ArchiveSettings, list[A
 def _reasons(plan: Plan) -> Iterator[tuple[str, str]]:
     """Why the rows of a query are not the events of a stream in the order of their arrival,
     with the remedy."""
-    if plan.mode != "delta" or len(plan.sources) != 1 or not _is_stream(plan.sources[0]):
+    if plan.mode != "delta" or len(plan.sources) != 1 or not is_stream(plan.sources[0]):
         yield "the rows of the query are not the events of one stream", WHOLE_EVENTS
     elif [(item.name, item.excluded) for item in plan.items] != [(None, ())]:
         yield "the query changes the events", WHOLE_EVENTS
@@ -97,12 +97,6 @@ def _unknown(secret: Sequence[str], plan: Plan) -> Iterator[ActionProblem]:
         if name not in columns:
             hint = did_you_mean(name, columns) or f"it has {', '.join(columns)}"
             yield ActionProblem(f"the stream has no column '{name}'", ("secret", number), hint)
-
-
-def _is_stream(source: SourcePlan) -> bool:
-    """True if the rows of a source are the events of a stream, each once."""
-    is_plain = source.pattern is None and source.recognize is None and source.relation is None
-    return is_plain and not source.windows and source.lot is None and source.retained_rows is None
 
 
 def archived(row: Row, settings: ArchiveSettings, at_ms: int) -> Record:

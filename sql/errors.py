@@ -163,6 +163,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return None if nearest is None else f"did you mean '{nearest}'?"
 
 
+def shortened(text: str, length: int = 40) -> str:
+    """The text, or its beginning with an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known word that is nearest to a name; None where none is near."""
     from difflib import get_close_matches  # only for texts that are wrong

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge.base.errors import UsageError
+from edge.base.quantities import counted
 from edge.commands.shared import recorded, rule_arguments, watching
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _check(arguments: argparse.Namespace) -> int:
             "error": errors,
             "warning": len(problems) - errors,
         }
-        print(", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()))
+        print(", ".join(counted(count, name) for name, count in counts.items()))
     return 1 if errors else 0
 
 

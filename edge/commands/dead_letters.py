@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge.base.errors import UsageError
 from edge.base.instants import to_the_second
+from edge.base.quantities import counted
 from edge.commands.shared import gateway_arguments
 from edge.commands.shared.argument_types import count
 
@@ -87,7 +88,7 @@ def _ls(data: Path, letters: list[Letter]) -> int:
             else f"topic {last.topic or '?'}"
         )
         print(f"{len(found):6}  last {to_the_second(last.at_ms)}  {where}: {last.reason}")
-    print(f"{len(letters)} dead letter{'' if len(letters) == 1 else 's'} in {data}")
+    print(f"{counted(len(letters), 'dead letter')} in {data}")
     return 0
 
 

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     arguments.output.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (arguments.output / name).write_text(text, "utf-8")
-    print(f"{arguments.output}: {len(files)} file{'' if len(files) == 1 else 's'} written")
+    print(f"{arguments.output}: {counted(len(files), 'file')} written")
     for line in _left_out(export):
         print(f"not imported: {line}")
     return _checked([arguments.output / name for name in files], arguments.zone, len(_part(export, "rules")))

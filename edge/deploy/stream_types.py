@@ -19,6 +19,7 @@ from sql.catalog.topics import topic_parts
 from sql.catalog.validation import Validator, columns_read
 from sql.plan.logical import Plan
 from sql.record import replace
+from sql.types import Type
 
 MQTT, MEMORY, FILE = "mqtt", "memory", "file"
 
@@ -45,10 +46,9 @@ def is_store(stream: Stream) -> bool:
 
 def lessons_of(stream: Stream, plans: Iterable[Plan]) -> Lessons:
     """The lessons for a stream, with the expected columns: those declared, and those that rules read."""
-    parts = topic_parts(stream)
-    declared = {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}
     read = columns_read(plans, stream.name)
-    return Lessons(stream.name, declared, None if read is None else {*read} - parts.keys() - {META})
+    wanted = None if read is None else {*read} - topic_parts(stream).keys() - {META}
+    return Lessons(stream.name, _in_payload(stream), wanted)
 
 
 def validator_of(stream: Stream, plans: Iterable[Plan]) -> Validator:
@@ -67,8 +67,7 @@ def whole_decoder(stream: Stream) -> Decoder:
 
 def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
     """The options for decoding the payloads of a stream."""
-    parts = topic_parts(stream)
-    columns = {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}
+    columns = _in_payload(stream)
     return CodecOptions(
         bytes_max=min(payload_bytes_max, int(stream.options.get("PAYLOAD_BYTES_MAX", payload_bytes_max))),
         delimiter=delimiter_of(stream),
@@ -76,3 +75,9 @@ def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
         fields=tuple(columns),
         types={name: type_.value for name, type_ in columns.items()},
     )
+
+
+def _in_payload(stream: Stream) -> dict[str, Type]:
+    """The declared columns of a stream, without those that are parts of the topic."""
+    parts = topic_parts(stream)
+    return {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rules.compiled import CompiledTable
-from rules.loader import Loaded
+from rules.loader import Loaded, LoadedFile
 from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind, warnings_of
@@ -28,17 +29,22 @@ def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
     """
     catalog = Catalog()
     problems: list[FileProblem] = []
-    for files, reported in ((loaded.context, False), (loaded.files, True)):
-        for file in files:
-            for stream in file.streams:
-                found = _define(catalog, stream)
-                problems += found if reported else []
-            for name, value in file.variables.items():
-                catalog.variables[name] = Variable(name, type_of(value), value)
-            for expression in file.expressions:
-                found = _declare(catalog, expression)
-                problems += found if reported else []
+    for file, reported in _files(loaded):
+        for stream in file.streams:
+            found = _define(catalog, stream)
+            problems += found if reported else []
+        for name, value in file.variables.items():
+            catalog.variables[name] = Variable(name, type_of(value), value)
+        for expression in file.expressions:
+            found = _declare(catalog, expression)
+            problems += found if reported else []
     return catalog, problems
+
+
+def _files(loaded: Loaded) -> Iterator[tuple[LoadedFile, bool]]:
+    """All files, neighbours first; whether the problems of each are reported."""
+    yield from ((file, False) for file in loaded.context)
+    yield from ((file, True) for file in loaded.files)
 
 
 def _declare(catalog: Catalog, item: LoadedExpression) -> list[FileProblem]:
@@ -56,12 +62,7 @@ class Contexts:
     def __init__(self, loaded: Loaded, catalog: Catalog, zone: str) -> None:
         self.catalog = catalog
         self.zone = zone
-        self.pending = [
-            (item, reported)
-            for files, reported in ((loaded.context, False), (loaded.files, True))
-            for file in files
-            for item in file.contexts
-        ]
+        self.pending = [(item, reported) for file, reported in _files(loaded) for item in file.contexts]
         self._written = _written(loaded, "contexts")
 
     @property
@@ -87,7 +88,7 @@ class Contexts:
 
 def _written(loaded: Loaded, key: str) -> set[str]:
     """The names under a key of all files, also of what could not be read."""
-    documents = [file.document.data for file in (*loaded.context, *loaded.files) if file.document is not None]
+    documents = [file.document.data for file, _ in _files(loaded) if file.document is not None]
     named = [data.get(key) for data in documents if isinstance(data, dict)]
     return {str(name) for names in named if isinstance(names, dict) for name in names}
 
@@ -102,10 +103,9 @@ class Tables:
         self.planned: dict[str, CompiledTable] = {}
         self._written = _written(loaded, "tables")
         self.pending: list[tuple[LoadedTable | LoadedStream, bool]] = []
-        for files, reported in ((loaded.context, False), (loaded.files, True)):
-            for file in files:
-                self.pending += [(item, reported) for item in file.tables]
-                self.pending += [(item, reported) for item in file.streams if self._is_lookup(item)]
+        for file, reported in _files(loaded):
+            self.pending += [(item, reported) for item in file.tables]
+            self.pending += [(item, reported) for item in file.streams if self._is_lookup(item)]
 
     @property
     def in_error(self) -> set[str]:

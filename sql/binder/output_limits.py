@@ -9,7 +9,7 @@ from sql.binder.expressions.assignments import assigned_variable
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
 from sql.binder.windows.lengths import bind_period, check_count
-from sql.plan.bound import Bound, Const, Read
+from sql.plan.bound import Bound, Const
 from sql.plan.clauses import OutputPlan, TerminatedPlan
 from sql.types import Type
 
@@ -68,7 +68,7 @@ class OutputLimitBinder:
 
     def _without_columns(self, bound: Bound | None, node: ast.Expr | None, place: Place) -> Bound | None:
         """An expression of an output limit, which is evaluated without an event."""
-        if bound is not None and node is not None and any(isinstance(part, Read) for part in bound.walk()):
+        if bound is not None and node is not None and bound.reads_events():
             message = "an output limit cannot read the columns of events"
             hint = f"it has variables and {', '.join(place.builtins)}"
             self.problems.error("B529", message, node.span, hint)

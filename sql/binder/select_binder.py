@@ -32,7 +32,7 @@ from sql.binder.windows.derived_window import folded
 from sql.binder.windows.group_by import bind_group_window
 from sql.errors import Span
 from sql.plan.asks import AskPlan
-from sql.plan.bound import Bound, Const, Read, Slot
+from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import EACH_EVENT, Criterion, GroupWindowPlan, ItemPlan, JoinPlan, SourcePlan
 from sql.plan.context_plan import ContextPlan
 from sql.plan.logical import Plan, SubqueryPlan
@@ -232,8 +232,7 @@ class SelectBinder:
         if node is None:
             return None
         bound = self.binder.bind(node, Place(name, aliases=False, analytics=False))
-        reads_events = any(isinstance(part, Read) for part in bound.walk())
-        if reads_events or (isinstance(bound, Const) and bound.value.__class__ is not int):
+        if bound.reads_events() or (isinstance(bound, Const) and bound.value.__class__ is not int):
             self.problems.error("B304", f"{name} takes a whole number", node.span)
         if (
             isinstance(bound, Const)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from sqlglot import Token, TokenType
 from sqlglot.parser import Parser
 
-from sql.errors import Span, SqlError, did_you_mean
+from sql.errors import Span, SqlError, did_you_mean, shortened
 from sql.language import habits
 from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 from sql.syntax import Expr
@@ -135,7 +135,7 @@ class Cursor(Parser):
         shown = self.sql[token.start : token.end + 1]
         hint = habits.hint(self._tokens, habits.place(self._tokens, token, self._index))
         hint = hint or did_you_mean(token.text.lower(), meant) or _misspelt(token)
-        self._refuse("P001", f"unexpected {shorten(shown)!r}{wanted}", span_of(token), hint)
+        self._refuse("P001", f"unexpected {shortened(shown)!r}{wanted}", span_of(token), hint)
 
     def _unexpected_rest(self) -> NoReturn:
         """Refuse what follows a whole statement or expression, with the keyword that was probably meant.
@@ -149,7 +149,7 @@ class Cursor(Parser):
                 self._unsupported(word.text.upper(), word, SET_OPERATIONS[word.text.lower()])
             if habit is None and (habit := _misspelt(word)):
                 token = word
-        shown = shorten(self.sql[token.start : token.end + 1])
+        shown = shortened(self.sql[token.start : token.end + 1])
         self._refuse("P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), habit)
 
     def _unsupported(self, construct: str, token: Token, hint: str | None = None) -> NoReturn:
@@ -239,8 +239,3 @@ def word_of(token: Token) -> str:
     """A word in lower case; empty for a quoted name and for anything else."""
     is_word = token.token_type in WORD_TOKENS and token.token_type is not TokenType.IDENTIFIER
     return token.text.lower() if is_word else ""
-
-
-def shorten(text: str, length: int = 40) -> str:
-    """The beginning of a text, for an error."""
-    return text if len(text) <= length else text[: length - 1] + "…"

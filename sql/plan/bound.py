@@ -34,6 +34,10 @@ class Bound(Record, kw_only=True):
         for part in self.parts():
             yield from part.walk()
 
+    def reads_events(self) -> bool:
+        """True if it needs an event: it, or a part of it, is a `Read`."""
+        return any(isinstance(part, Read) for part in self.walk())
+
 
 class Const(Bound):
     """A constant value."""

@@ -39,7 +39,7 @@ def keys_of(plan: Plan) -> Keys:
     if plan.context is not None:
         return _keys_of_context(plan)
     _check_rows(plan)
-    if len(plan.sources) != 1 or not _is_stream(plan.sources[0]):
+    if len(plan.sources) != 1 or not is_stream(plan.sources[0]):
         raise NotKeyed("the rule does not read the events of one stream one by one")
     return {plan.sources[0].stream: _keys_of_query(plan)}
 
@@ -89,8 +89,8 @@ def _check_rows(plan: Plan) -> None:
             raise NotKeyed(what)
 
 
-def _is_stream(source: SourcePlan) -> bool:
-    """True if the rows of a source are the events of a stream, without windows of its own."""
+def is_stream(source: SourcePlan) -> bool:
+    """True if the rows of a source are the events of a stream, each once: it has no windows of its own."""
     is_plain = source.pattern is None and source.recognize is None and source.relation is None
     return is_plain and not source.windows and source.lot is None and source.retained_rows is None
 

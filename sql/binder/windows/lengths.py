@@ -11,7 +11,7 @@ from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.calendar.period import Period
 from sql.errors import Problems, Span
-from sql.plan.bound import Bound, Const, Read
+from sql.plan.bound import Bound, Const
 from sql.plan.clauses import PeriodArgument
 from sql.types import Type, literal
 
@@ -27,7 +27,7 @@ Amounts = tuple[tuple[Bound, str], ...]
 
 def no_reads(binder: Binding, bound: Bound, node: ast.Expr, what: str) -> None:
     """Report a parameter that would have to be known before an event arrives."""
-    if any(isinstance(part, Read) for part in bound.walk()):
+    if bound.reads_events():
         message = f"{what} is fixed when the statement starts and cannot read an event's columns"
         hint = "write a constant, a variable, or a property of the context"
         binder.problems.error("B505", message, node.span, hint)

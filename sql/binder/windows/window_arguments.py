@@ -13,7 +13,7 @@ from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.binder.windows.lengths import PARAMETER, bind_period, check_count, no_reads
 from sql.errors import Span, did_you_mean
-from sql.plan.bound import Bound, Const, Read, Slot
+from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
 from sql.types import Type
 
@@ -78,7 +78,7 @@ def _is_fixed(binder: ExpressionBinder, arg: ast.Expr) -> bool:
     found = binder.problems.found
     before = len(found)
     bound = binder.bind(arg, PARAMETER)
-    is_fixed = len(found) == before and not any(isinstance(part, Read) for part in bound.walk())
+    is_fixed = len(found) == before and not bound.reads_events()
     del found[before:]
     return is_fixed
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
+from sql.errors import shortened
 from sql.explain.timelines.axis import Axis
 from sql.explain.timelines.timeline import Line, Row, Sample, Timeline, label_of
-from sql.explain.timelines.timeline_text import rows_text, shortened
+from sql.explain.timelines.timeline_text import rows_text
 
 WIDTH = 960
 MARGIN = 24

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sql.errors import shortened
 from sql.explain.timelines.axis import Axis
 from sql.explain.timelines.timeline import Line, Post, Sample, Timeline, label_of
 
@@ -129,8 +130,3 @@ def rows_text(rows: Sequence[dict[str, Any]], room: int = 1_000) -> str:
         if len(text) <= room or len(labels) <= 1:
             return text
         labels.pop()
-
-
-def shortened(text: str, length: int) -> str:
-    """The text, or its beginning with an ellipsis."""
-    return text if len(text) <= length else text[: length - 1] + "…"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import Token, TokenType
 
+from sql.errors import shortened
 from sql.language import habits
-from sql.language.cursor import Cursor, shorten
+from sql.language.cursor import Cursor
 from sql.language.lexical import unquote
 from sql.language.tokens import WORD_TOKENS
 
@@ -34,13 +35,13 @@ class LiteralGrammar:
         if suffix not in ("", "l", "d", "f") or (suffix == "l" and not whole):
             shown = parser._text_since(token)
             hint = habits.number_with_unit(parser._tokens, place, token.text, suffix)
-            parser._refuse("P008", f"{shorten(shown)!r} is not a number", parser._since(token), hint)
+            parser._refuse("P008", f"{shortened(shown)!r} is not a number", parser._since(token), hint)
         try:
             value = int(text) if whole else float(text)
         except ValueError:  # an exponent without digits, or more digits than the interpreter converts
-            parser._refuse("P008", f"{shorten(text)!r} is not a number", parser._since(token))
+            parser._refuse("P008", f"{shortened(text)!r} is not a number", parser._since(token))
         if value in (float("inf"), float("-inf")):
-            parser._refuse("P008", f"{shorten(text)!r} is too large for a float", parser._since(token))
+            parser._refuse("P008", f"{shortened(text)!r} is too large for a float", parser._since(token))
         return value
 
     def written_out(self, expected: str) -> None | bool | int | float | str:
