@@ -51,7 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     export = _read(arguments.file)
     files = dict(_files(export))
     if not files:
-        raise UsageError(f"{arguments.file}: no streams, tables or rules in it")
+        raise UsageError(
+            f"{arguments.file}: no streams, tables or rules; eKuiper exports them at POST /ruleset/export"
+        )
     there = sorted(name for name in files if (arguments.output / name).exists())
     if there and not arguments.force:
         raise UsageError(
@@ -68,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(path: Path) -> Mapping[str, Any]:
     if path.stat().st_size > EXPORT_BYTES_MAX:
-        raise UsageError(f"{path}: larger than {EXPORT_BYTES_MAX} bytes")
+        raise UsageError(f"{path}: larger than {EXPORT_BYTES_MAX} bytes; export fewer rules at once")
     found = _json(path.read_bytes(), f"{path}:")
     if not isinstance(found, dict):
         raise UsageError(f"{path}: an export is a JSON object with 'streams', 'tables' and 'rules'")
@@ -106,14 +108,14 @@ def _files(export: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _part(export: Mapping[str, Any], part: str) -> Mapping[str, Any]:
     found = export.get(part) or {}
     if not isinstance(found, dict):
-        raise UsageError(f"'{part}' of the export is no object by name")
+        raise UsageError(f"'{part}' of the export is no object by name; a name leads to each definition")
     return found
 
 
 def _text(export: Mapping[str, Any], part: str, name: str) -> str:
     text = export[part][name]
     if not isinstance(text, str):
-        raise UsageError(f"'{part}.{name}' of the export is no CREATE statement")
+        raise UsageError(f"'{part}.{name}' of the export is no CREATE statement; it must be text")
     return text
 
 
@@ -123,7 +125,7 @@ def _rule(export: Mapping[str, Any], name: str) -> dict[str, Any]:
     written = export["rules"][name]
     rule = _json(written, f"'rules.{name}' of the export:") if isinstance(written, str) else written
     if not isinstance(rule, dict):
-        raise UsageError(f"'rules.{name}' of the export is no rule")
+        raise UsageError(f"'rules.{name}' of the export is no rule; expected an object with sql and actions")
     return {"id": name, **{key: value for key, value in rule.items() if value not in (None, "")}}
 
 

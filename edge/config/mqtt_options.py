@@ -133,7 +133,7 @@ def address(server: str) -> tuple[str, int, bool]:
     try:
         port = url.port
     except ValueError:
-        raise BadOptions(f"server '{server}' has no valid port") from None
+        raise BadOptions(f"server '{server}' has no valid port; expected 1 to 65535") from None
     if not url.hostname:
         raise BadOptions(f"server '{server}' names no host; expected mqtt://host:port")
     return url.hostname, port or PORTS[url.scheme], PORTS[url.scheme] == 8883

@@ -215,7 +215,9 @@ class InfluxSink:
             status, text = exchange(connection, "POST", url, headers, body, ANSWER_BYTES_MAX)
             return status, reason_in(text)
         except ssl.SSLCertVerificationError as failure:
-            raise Fatal(f"certificate of the server is not trusted: {failure.verify_message}") from failure
+            raise Fatal(
+                f"certificate of the server is not trusted: {failure.verify_message}; check rootCaPath"
+            ) from failure
         except (OSError, http.client.HTTPException) as failure:
             raise Retry(failure_at(server, failure)) from failure
         finally:

@@ -152,7 +152,9 @@ class MqttSink:
             assert parts.hostname
             client.connect(parts.hostname, parts.port or (8883 if secure else 1883), self._settings.keepalive)
         except ssl.SSLCertVerificationError as failure:
-            raise Fatal(f"certificate of the broker is not trusted: {failure.verify_message}") from failure
+            raise Fatal(
+                f"certificate of the broker is not trusted: {failure.verify_message}; check rootCaPath"
+            ) from failure
         except (OSError, ValueError) as failure:
             where = failure_at(parts.geturl(), failure)
             raise Retry(f"broker cannot be reached: {where}") from failure

@@ -182,7 +182,8 @@ class RedisSink:
         try:
             self._client.ping()
         except redis.AuthenticationError as failure:
-            raise Fatal(f"the server refused the connection: {failure}") from None
+            said = str(failure).rstrip(".")
+            raise Fatal(f"the server refused the connection: {said}; check username and password") from None
         except (redis.RedisError, OSError) as failure:
             raise Retry(f"server cannot be reached: {self._failure(failure)}") from None
 

@@ -207,7 +207,9 @@ class RestSink:
             status, reason, retry_after = self._request(message)
         except ssl.SSLCertVerificationError as failure:
             self.close()
-            raise Fatal(f"certificate of the server is not trusted: {failure.verify_message}") from failure
+            raise Fatal(
+                f"certificate of the server is not trusted: {failure.verify_message}; check rootCaPath"
+            ) from failure
         except (OSError, http.client.HTTPException) as failure:
             self.close()
             raise Retry(failure_at(reveal(self._settings.url), failure)) from failure

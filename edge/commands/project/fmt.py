@@ -33,7 +33,7 @@ def _files(paths: list[Path]) -> Iterator[Path]:
         if file.suffix in YAML:
             yield file
         elif file in paths:
-            raise UsageError(f"'{file}' is no YAML: the layout is that of queries in YAML")
+            raise UsageError(f"'{file}' is no YAML; name *.yaml and *.yml files only, or their directory")
 
 
 def _laid_out(file: Path, *, write: bool) -> Literal["same", "changed", "bad"]:

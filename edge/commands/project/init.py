@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         ".gitignore": IGNORED,
     }
     if directory.exists() and not directory.is_dir():
-        raise UsageError(f"'{directory}' is no directory")
+        raise UsageError(f"'{directory}' is a file; name a directory, which may be new")
     for name, text in files.items():
         path = directory / name
         if path.exists():

@@ -63,11 +63,12 @@ def csv_rows(path: str, columns: Columns) -> Iterator[tuple[str, dict[str, Any]]
         try:
             header = next(reader, [])
             if twice := {name for name in header if header.count(name) > 1}:
-                raise UsageError(f"{path}:1: the header has '{min(twice)}' twice")
+                raise UsageError(f"{path}:1: the header has '{min(twice)}' twice; rename one of the columns")
             for values in filter(None, reader):
                 where = f"{path}:{reader.line_num}"
                 if len(values) != len(header):
-                    raise UsageError(f"{where}: {len(values)} values for {len(header)} columns")
+                    hint = "quote values that hold commas"
+                    raise UsageError(f"{where}: {len(values)} values for {len(header)} columns; {hint}")
                 named = zip(header, values, strict=True)
                 yield where, {name: value_of(text, columns.get(name)) for name, text in named if name}
         except csv.Error as error:

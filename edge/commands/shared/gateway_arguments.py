@@ -57,7 +57,9 @@ def client(arguments: argparse.Namespace) -> Client:
     found = _settings(arguments.config)
     address = arguments.address or found.address
     if address == "off":
-        raise UsageError("http.bind is off, so the gateway cannot be asked")
+        raise UsageError(
+            "http.bind is off, so the gateway does not answer; set it, or name another with --address"
+        )
     return Client(address, found.token or read_token(arguments.data or found.data), found.answer_s)
 
 

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     rules = {name: rule for name, rule in chosen_rules(arguments).items() if _clouds(rule)}
     if not rules:
-        raise UsageError("none of the rules has a cloud action")
+        raise UsageError("none of the rules has a cloud action; only rows of cloud actions are compared")
     declared = {name: (rule.plan, _settings(rule)) for name, rule in rules.items()}
     try:
         with job.opened(arguments.master) as spark:
@@ -75,7 +75,9 @@ def _settings(rule: CompiledRule) -> CloudSettings:
     settings, *others = _clouds(rule)
     place = f"{rule.path}: rule {rule.id}"
     if others:
-        raise UsageError(f"{place} has several cloud actions, whose records cannot be told apart")
+        raise UsageError(
+            f"{place} has several cloud actions, whose records cannot be told apart; leave one of them in"
+        )
     if settings.data_template is not None or settings.data_field is not None:
         raise UsageError(
             f"{place}: 'dataTemplate' and 'dataField' of the cloud action replace the columns of the SELECT"

@@ -99,7 +99,9 @@ def _make(stream: Stream, settings: RedisLookupSettings, environment: LookupEnvi
         raise BadSource("EXTRA", f"addr is host:port of the Redis server: {where}") from None
     database = str(stream.options.get("DATASOURCE", "0"))
     if not database.isdecimal():
-        raise BadSource("DATASOURCE", f"'{database}' is no number of a Redis database")
+        raise BadSource(
+            "DATASOURCE", f"'{database}' is no number of a Redis database; write 0 for the first one"
+        )
     return RedisLookup(settings, int(database))
 
 

@@ -47,8 +47,8 @@ NOT_UTF_8 = "1:1: byte 0x93 is not UTF-8; save the file as UTF-8"
         ("replay good.yaml binary.jsonl", f"binary.jsonl:{NOT_UTF_8}"),
         ("replay good.yaml binary.csv", f"binary.csv:{NOT_UTF_8}"),
         ("replay good.yaml torn.jsonl", "torn.jsonl:2:15: not JSON: expecting value"),
-        ("replay good.yaml short.csv", "short.csv:3: 2 values for 3 columns"),
-        ("replay good.yaml twice.csv", "twice.csv:1: the header has 'v' twice"),
+        ("replay good.yaml short.csv", "short.csv:3: 2 values for 3 columns; quote values that hold commas"),
+        ("replay good.yaml twice.csv", "twice.csv:1: the header has 'v' twice; rename one of the columns"),
         ("explain good.yaml --timeline binary.csv", f"binary.csv:{NOT_UTF_8}"),
         (
             "replay good.yaml good.jsonl --stream mm",
