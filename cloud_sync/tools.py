@@ -33,7 +33,6 @@ class Group:
     bytes: int
     first_seq: int
     last_seq: int
-    oldest_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Verdict:
 def ls(path: Path) -> list[Group]:
     """The waiting rows by rule and date, oldest first."""
     query = (
-        f"SELECT rule, date, count(*), sum({ROW_BYTES}), min(seq), max(seq), min(created_ms) "
+        f"SELECT rule, date, count(*), sum({ROW_BYTES}), min(seq), max(seq) "
         "FROM rows GROUP BY rule, date ORDER BY min(seq)"
     )
     with closing(connect_read_only(path)) as db, translated(path):

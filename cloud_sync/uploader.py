@@ -61,7 +61,6 @@ class UploadStats:
     rows: int = 0
     bytes: int = 0
     retries: int = 0
-    conflicts: int = 0
     divided: int = 0
     failures: int = 0
     last_error: str = ""
@@ -190,7 +189,6 @@ class Uploader:
                 self._put(spool.layout.manifest(planned.name, now_ms), told)
         except Conflict as conflict:
             LOG.error("upload.conflict", extra={"file": planned.name, "rule": planned.rule})
-            self.stats.conflicts += 1
             self._outgoing.set_aside(planned, str(conflict), conflicts=1)
             return
         except TooLarge as refusal:

@@ -48,8 +48,6 @@ class HighWater:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.failures = 0
-        """Writes that the disk refused."""
         self._descriptor: int | None = None
         with contextlib.suppress(OSError):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -65,10 +63,8 @@ class HighWater:
     def _put(self, mark: Mark, slot: int) -> None:
         if self._descriptor is None:
             return
-        try:
+        with contextlib.suppress(OSError):
             os.pwrite(self._descriptor, encode(mark), slot * SLOT_BYTES)
-        except OSError:
-            self.failures += 1
 
     def begin(self, mark: Mark) -> None:
         """Replace both slots by this mark."""

@@ -47,7 +47,6 @@ class DeadLetters:
         self.files_max = files_max
         self.written = 0
         self.lost = 0
-        self.deleted_files = 0
         self.is_muted = False
         """True while nothing is written: a replay repeats input whose letters were written before."""
         self.on_letter: Callable[[dict[str, Any], bytes | None], None] | None = None
@@ -169,10 +168,7 @@ class DeadLetters:
     def _rotate(self) -> None:
         """dead-letters.jsonl becomes .1, .1 becomes .2, and so on; the oldest is deleted."""
         self._close()
-        oldest = self._numbered(self.files_max - 1)
-        if oldest.exists():
-            oldest.unlink()
-            self.deleted_files += 1
+        self._numbered(self.files_max - 1).unlink(missing_ok=True)
         for number in range(self.files_max - 2, -1, -1):
             if self._numbered(number).exists():
                 self._numbered(number).rename(self._numbered(number + 1))

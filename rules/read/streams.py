@@ -195,7 +195,7 @@ def _with_effect(given: Mapping[str, str]) -> Iterator[str]:
 
 
 def _note_defaults(stream: LoadedStream) -> None:
-    """Note defaults of columns whose messages are not checked: `Stream.defaults` serve the check alone."""
+    """Note defaults of columns whose messages are not checked: the check alone fills them in."""
     if _given(stream).get("STRICT_VALIDATION") in VALIDATION:
         return
     for column in stream.statement.columns or ():

@@ -49,7 +49,6 @@ class Stream(Record):
     timestamp: str | None = None
     timestamp_format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    defaults: dict[str, Any] = field(default_factory=dict)
     kind: Literal["stream", "scan", "lookup", "asked", "window", "table"] = "stream"
     """A stream, a table of the newest rows, a lookup table before it is made, one that is queried event by
     event (`Catalog.asked`), a named window, a table of EPL: the last two are relations, with their rows in
@@ -202,9 +201,6 @@ class Catalog:
             timestamp=_text(options.get("TIMESTAMP")),
             timestamp_format=_text(options.get("TIMESTAMP_FORMAT")),
             options=options,
-            defaults={
-                column.name: column.default for column in statement.columns if column.default is not None
-            },
             kind="stream" if statement.kind != "table" else _table_kind(options),
             declared=declared,
             inherits=statement.inherits,

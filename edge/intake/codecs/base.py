@@ -119,7 +119,6 @@ class RowByRow:
 
     def __init__(self, columns: frozenset[str] | None, options: CodecOptions) -> None:
         self.options = options
-        self._columns = columns
         self._row_class = None if columns is None else row_class(columns)
         self._attributes = attributes(columns or ())
 

@@ -53,7 +53,6 @@ class Facts(msgspec.Struct, frozen=True):
     is_clock_sane: bool = True
     deliveries: tuple[Delivery, ...] = ()
     last_fired_ms: int | None = None
-    began: str = ""
     waits: tuple[Waiting, ...] = ()
 
 
@@ -96,7 +95,6 @@ def collect(daemon: Observed, rule: str) -> Facts:
             for action, found in stats
         ),
         last_fired_ms=daemon.outbox.fired.get(rule),
-        began="" if running is None else running.state,
         waits=() if running is None else _waits(daemon, rule),
     )
 

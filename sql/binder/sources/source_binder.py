@@ -46,7 +46,6 @@ class SourceBinder:
     """Binds the sources of one SELECT.
 
     asked       the joins with tables of stores, whose rows the first source's events carry
-    is_trigger  True for the trigger of a statement that acts
     streams     the stream of each source
     patterns    the patterns of FROM by their place
     scope       the scope of its expressions: the sources, or the tags of the pattern that is the only source
@@ -62,11 +61,11 @@ class SourceBinder:
         *,
         is_trigger: bool,
     ) -> None:
+        """`is_trigger`: it is the trigger of a statement that acts."""
         self.select = select
         self.asked = asked
         self.site = site
         self.bind_subquery = bind_subquery
-        self.is_trigger = is_trigger
         self.read_below: dict[int, set[str] | None] = {}
         self.patterns = {
             place: PatternBinder(source.pattern, site)

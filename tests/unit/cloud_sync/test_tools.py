@@ -32,8 +32,8 @@ def test_ls_groups_by_rule_and_date_beside_a_running_writer(path: Path) -> None:
         groups = tools.ls(path)
     size = len(record(1).body) + ROW_OVERHEAD_BYTES
     assert groups == [
-        tools.Group("hot", DATE, 3, 3 * size, 1, 3, NOW_MS),
-        tools.Group("cold", DATE, 2, 2 * size, 4, 5, NOW_MS),
+        tools.Group("hot", DATE, 3, 3 * size, 1, 3),
+        tools.Group("cold", DATE, 2, 2 * size, 4, 5),
     ]
 
 
