@@ -87,7 +87,7 @@ class SchemaFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in the bucket."""
+        """The name of the file in the bucket."""
         return schema_name(self.rule, self.key)
 
 

@@ -25,4 +25,4 @@ class SpoolSink:
         raise Fatal(NO_SPOOL)
 
     def close(self) -> None:
-        """There is nothing to release."""
+        """Do nothing."""

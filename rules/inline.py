@@ -118,7 +118,7 @@ class _Run:
         self.read = rules.streams
 
     def _rule_set(self, compiled: Compiled) -> RuleSet:
-        """What runs in the test."""
+        """The rules and tables that run in the test."""
         near = rule_set(self.rule, compiled)
         named = {step.stream for step in self.test.events if step.stream is not None}
         if all(self._reads(near.streams, stream) for stream in named):

@@ -65,7 +65,7 @@ def _second(instant_ms: int) -> str:
 
 
 def _parsed(files: DataFrame) -> DataFrame:
-    """One row per file: its heartbeat, or the reason why it is none."""
+    """One row per file: its heartbeat, or the reason why the file is not one."""
     schema = "gateway STRING, spool STRING, at BIGINT, " + ", ".join(f"{name} BIGINT" for name in NUMBERS)
     text = F.when(F.col("length") <= BYTES_MAX, F.col("content").cast("STRING"))
     placed = F.udf(_name, "STRING", useArrow=False)

@@ -1,4 +1,4 @@
-"""The lease of one OUT: while one run works, a second one is refused, so that neither works in vain.
+"""The lease of one OUT: while one run works, a second one is refused, so that no work is done twice.
 
 The lease saves work; the correctness of the tables does not depend on it (`tables`: of two runs one cannot
 commit). It is a file that is created if absent and names its holder. A holder that was killed leaves it

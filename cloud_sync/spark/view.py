@@ -108,8 +108,8 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
 
 
 def quarantine(spark: SparkSession, out: str) -> DataFrame:
-    """The files that do not count, each with the reason that the newest run found; heartbeats that are none,
-    and rows of files that count otherwise, which break a check."""
+    """The files that do not count, each with the reason that the newest run found; files that are no
+    heartbeats, and rows that break a check in files that count otherwise."""
     tables = Tables(spark, open_storage(spark, out))
     bad = tables.read([part.path for part in tables.current().quarantine], QUARANTINE).drop("place")
     wrong = _heartbeats(tables).where("reason IS NOT NULL")

@@ -48,7 +48,7 @@ class DueTimers:
         self._have_failed, self.are_left = True, False
 
     def wait_ms(self, clock: Clock) -> int | None:
-        """The time until one is due; None where there is none. It reads the clock only where one is."""
+        """The time until the next timer is due; None without timers, and then the clock is not read."""
         deadline_ms = self._engine.next_deadline_ms()
         if deadline_ms is None:
             return None

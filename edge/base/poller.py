@@ -84,8 +84,8 @@ class Poller:
         del self._members[member]
 
     def wait(self, timeout_ms: int | None, gather_until_ms: int = 0) -> None:
-        """Let members turn that have something to do, or sleep until one has, `wake` was called, or the time
-        has passed.
+        """Give a turn to the members that have something to do, or sleep until one has, `wake` was called, or
+        the time has passed.
 
         gather_until_ms   until then, on the monotonic clock, the sockets are not looked at, so that what
                           comes meanwhile is read together; `wake` ends it
@@ -134,7 +134,7 @@ class Poller:
         self._wakeup.close()
 
     def _settle(self) -> None:
-        """Let changed members settle."""
+        """Have the changed members settle."""
         while self._changed:
             member = self._changed.pop()
             if member not in self._members:
@@ -157,7 +157,7 @@ class Poller:
         self._due_ms = min(self._deadlines.values(), default=None)
 
     def _turn_due(self, now_ms: int) -> None:
-        """Let members turn whose time has come."""
+        """Give a turn to the members whose time has come."""
         if self._due_ms is None or self._due_ms > now_ms:
             return
         for member in [member for member, due_ms in self._deadlines.items() if due_ms <= now_ms]:

@@ -51,7 +51,7 @@ def ignore() -> None:
 
 
 def _heard() -> list[signal.Signals]:
-    """The stopping signals but for those that the caller of the process ignores, as nohup does."""
+    """The stopping signals, without those that the caller of the process ignores, as nohup does."""
     return [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
 
 

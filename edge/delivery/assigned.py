@@ -114,7 +114,7 @@ class Assigned:
         return self._of.get(rule, ())
 
     def taking(self, rule: str, kind: str) -> Sequence[Action]:
-        """Those of them that take a kind of emission."""
+        """The actions of a rule that take a kind of emission."""
         return self._taking.get((rule, kind), ())
 
     def assign(self, rule: str, actions: Sequence[Action], *, errors_too: bool = False) -> list[Action]:

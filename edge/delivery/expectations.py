@@ -54,7 +54,7 @@ class Expectations:
                 watched.last_ms[number] = emission.at_ms
 
     def told(self, rule: str, fired_ms: int | None, now_ms: int) -> list[dict[str, Any]]:
-        """The checks of a rule with what came of them; `fired_ms`: the time of its newest row."""
+        """The checks of a rule with their results; `fired_ms`: the time of its newest row."""
         watched = self._rules.get(rule)
         if watched is None:
             return []

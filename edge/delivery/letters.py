@@ -35,7 +35,7 @@ class Letter(Record):
 
     @property
     def rule(self) -> str:
-        """The rule it died in; empty for a message that was refused on its way in."""
+        """The rule that could not process it; empty for a message that was refused on its way in."""
         return str(self.fields.get("rule", ""))
 
     @property
@@ -82,7 +82,7 @@ def _age(path: Path) -> int:
 
 
 def letter_of(line: bytes) -> Letter | None:
-    """The letter of a line; None for a line that is none."""
+    """The letter of a line; None for a line that is not a letter."""
     try:
         found = json.loads(line)
         payload = found.pop("payload", None)

@@ -60,7 +60,7 @@ class Line:
     shared: Callable[[], MqttSource | None]
     """The source whose connection it is, if that is made by now."""
     own: Callable[[Publishing | None], MqttSource]
-    """Makes a source that does nothing but publish, what has been given to another one so far included."""
+    """Makes a source that only publishes, including what another one was given so far."""
     users: int = 0
     _source: MqttSource | None = None
     _is_own: bool = False
@@ -116,7 +116,7 @@ class Line:
         return None if self._source is None else self._source.problem
 
     def end(self) -> None:
-        """Say goodbye; a source goes on."""
+        """Disconnect a source of its own; leave another one connected."""
         if self._source is not None and self._is_own:
             self._source.stop(GOODBYE_MS)
             self.poller.remove(self._source)

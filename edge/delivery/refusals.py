@@ -60,5 +60,5 @@ class Refusals:
 
 
 def rule_defect(rule: str, error: Exception) -> None:
-    """Log an error of one rule's code, which goes on without the event."""
+    """Log an error of one rule's code; the rule continues without the event."""
     log.error("rule.defect", extra={"rule": rule, "error": repr(error)}, exc_info=error)

@@ -123,7 +123,7 @@ class Stores:
         self._wake()
 
     def consult(self, gateway: Gateway, now_ms: int) -> None:
-        """Record the answers that have come and let them take effect; send the engine's requests."""
+        """Record and apply the answers that have come; send the engine's requests."""
         if self.answers:
             answers = self._taken(now_ms)
             if gateway.commits is not None:
@@ -148,7 +148,7 @@ class Stores:
 
 
 def take_answers(gateway: Gateway, record: Answers) -> None:
-    """Let recorded answers take effect."""
+    """Apply recorded answers."""
     from sql.engine.answers import answer
 
     for table, columns, key, text in record.answers:
@@ -159,7 +159,7 @@ def take_answers(gateway: Gateway, record: Answers) -> None:
 
 
 def change_policies(engine: Engine, record: Policies) -> None:
-    """Let recorded policies take effect."""
+    """Apply recorded policies."""
     for table, values in record.tables.items():
         if table in engine.catalog.asked:
             engine.catalog.asked[table].change(

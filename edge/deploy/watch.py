@@ -61,7 +61,7 @@ def fingerprint(directory: Path) -> dict[str, Stamp]:
 
 def open_notices(directory: Path) -> int | None:
     """A descriptor that can be read when something in `directory` has changed; None where
-    the system has no such."""
+    the system has no such notices."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init1"):
         return None

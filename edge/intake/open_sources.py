@@ -82,6 +82,6 @@ class OpenSources(Mapping[str, Source]):
             source.pause()
 
     def stop(self, timeout_ms: int) -> None:
-        """Let the sources send their last acknowledgements and end."""
+        """Stop the sources; each sends its last acknowledgements."""
         for name in list(self._sources):
             self.remove(name, timeout_ms)

@@ -117,7 +117,7 @@ class Redeliveries:
         self._known.update(zip(ids, map(zlib.crc32, payloads, map(_topic_sum, topics)), strict=True))
 
     def note(self, messages: Sequence[Message]) -> None:
-        """These messages were processed."""
+        """Note that these messages were processed."""
         self._note_gathered()
         self._note_each(messages)
 

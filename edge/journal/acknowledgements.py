@@ -150,7 +150,7 @@ class Acknowledgements:
             self._window.fell_quiet(self.messages)
 
     def fail(self, now_ms: int) -> None:
-        """It is not: they wait for the next one."""
+        """Let the messages wait for the next commit, because this one failed."""
         self._waiting[:0], self._storing = self._storing, []
         if self._first_ms is None and self._waiting:
             self._first_ms = now_ms

@@ -65,7 +65,7 @@ class _Messages(msgspec.Struct, frozen=True):
 
 
 class Journal:
-    """The end of the journal. Used by the gateway loop only, but for `write`."""
+    """The end of the journal. Used by the gateway loop only, except `write`."""
 
     def __init__(
         self, directory: Path, end: int, *, segment_bytes: int, compression: str, disk: Disk | None = None

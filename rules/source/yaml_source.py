@@ -242,7 +242,7 @@ TOO_FAR_IN = "this line goes on with the text of the line before, for it is inde
 
 
 def _too_far_in(text: FileText, colon: int) -> str | None:
-    """The hint for a colon with nothing but one word, a key, before it in its line; None for another."""
+    """The hint for a colon behind a single word, a key, in its line; None for any other."""
     before, _, line = text.text[:colon].rpartition("\n")
     if re.fullmatch(r"\s+(- +)?[\w.-]+\s*", line) is None:
         return None

@@ -39,7 +39,7 @@ def check_effects(problems: Problems, select: ast.Select, plan: Plan, *, is_epl:
     ]
     for name, node in clauses:
         if node is not None:
-            # eKuiper takes ORDER BY and LIMIT here without a word; DISTINCT it does not have at all.
+            # eKuiper accepts ORDER BY and LIMIT here and ignores them; DISTINCT it does not have at all.
             refused = name == "DISTINCT" and not is_epl
             report = problems.error if refused else problems.warn
             message = f"{name} has no effect: without a window each event gives its own row"

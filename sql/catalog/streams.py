@@ -271,7 +271,7 @@ class Catalog:
                 self.variables[name].value = self.variables[name].arrived = decode(value)
 
     def values_of(self, names: Iterable[str]) -> dict[str, Any]:
-        """The values of these variables as plain data, but for constants."""
+        """The values of the variables that are not constants, as plain data."""
         known = {name: self.variables[name] for name in sorted(names) if name in self.variables}
         return {name: encode(item.value) for name, item in known.items() if not item.constant}
 

@@ -195,7 +195,7 @@ def _blocks(path: str, content: bytes, bad: list[str]) -> Iterator[tuple[int, li
 
 
 def _events(path: str, before: int, lines: list[bytes], bad: list[str]) -> list[Line]:
-    """The events of some lines; the reasons of those that are none go to `bad`."""
+    """The events of some lines; the reasons of lines that are no events go to `bad`."""
     events: list[Line] = []
     waiting, place = iter(lines), 0
     while True:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _files(paths: list[Path]) -> Iterator[Path]:
-    """The YAML files meant. Raises UsageError for a file that is named and is none."""
+    """The YAML files meant. Raises UsageError for a named file that is not YAML."""
     for file in rule_arguments.files_in(paths):
         if file.suffix in YAML:
             yield file

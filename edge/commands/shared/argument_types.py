@@ -17,7 +17,7 @@ def count(text: str) -> int:
 
 
 def duration(text: str) -> int:
-    """A length of time such as 90s, 10m, 1h, in milliseconds; a number without a unit is none."""
+    """A length of time such as 90s, 10m, 1h, in milliseconds; a number without a unit is refused."""
     from rules.durations import parse_duration
 
     try:

@@ -51,7 +51,7 @@ def look(config: Config, rules: Compiled | None, seconds: float) -> Iterator[Fin
 
 
 def _needed(named: Mapping[str, T], streams: Mapping[str, object] | None) -> Iterator[tuple[str, T]]:
-    """Those that some stream names; without streams all."""
+    """The connections that some stream names; without streams all of them."""
     yield from ((name, item) for name, item in named.items() if streams is None or name in streams)
 
 

@@ -1,5 +1,5 @@
-"""The lines of a file of events: JSON objects, or CSV with a header. A line that is none is refused with its
-line and column."""
+"""The lines of a file of events: JSON objects, or CSV with a header. Any other line is
+refused with its line and column."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def json_lines(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def event_of(line: bytes, where: str) -> dict[str, Any]:
-    """The object of a line. Raises UsageError if it is none."""
+    """The object of a line. Raises UsageError if it is not a JSON object."""
     try:
         row = json.loads(line.rstrip())
     except UnicodeDecodeError as error:

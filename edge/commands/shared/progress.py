@@ -41,7 +41,7 @@ class Progress:
         return f"[{'#' * filled}{'.' * (WIDTH - filled)}] {share:4.0%}  "
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self.shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

@@ -63,7 +63,7 @@ class Lots:
         self._receipts.append(receipts)
 
     def end(self) -> None:
-        """Let all that waits take effect."""
+        """Apply everything that waits."""
         gateway = self._gateway
         if self._waiting:
             for rows, at_ms in self._pushes(self._waiting):

@@ -143,7 +143,7 @@ class Recovery:
         return found
 
     def apply(self, entry: Entry) -> None:
-        """Let one record take effect again, at once."""
+        """Apply one record again, at once."""
         self._replay(entry)
         self._end_lot()
 

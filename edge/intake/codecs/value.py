@@ -43,7 +43,7 @@ class ValueDecoder(RowByRow):
 
 
 def value_of(text: str, declared: str) -> Any:
-    """The value of a text as a declared type; None where it is none.
+    """The value of a text as a declared type; None if the text is no such value.
 
     >>> value_of("23.5", "any"), value_of("ON", "any"), value_of("ON", "boolean"), value_of("x", "float")
     (23.5, 'ON', True, None)

@@ -134,5 +134,5 @@ class Rerun:
         yield from read(self.directory / "journal", start, Reading())
 
     def apply(self, entry: Entry) -> None:
-        """Let one record take effect."""
+        """Apply one record."""
         self._recovery.apply(entry)

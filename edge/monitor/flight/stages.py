@@ -1,4 +1,4 @@
-"""The way of the events as stages whose counts telescope: what goes into one is what came
+"""The stages that the events pass, with their counts: what goes into one is what came
 out of the one before."""
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def check_constant(binder: Binding, parameter: Parameter, bound: Bound, span: Sp
 
 
 def count_of(binder: Binding, bound: Bound) -> Const | None:
-    """A number of events as a constant; None for what is none."""
+    """A number of events as a constant; None for anything else."""
     found = constant(binder.site.catalog, bound)
     is_count = found is not None and found.value.__class__ is int and 0 <= found.value <= EVENTS_MAX
     return found if is_count else None

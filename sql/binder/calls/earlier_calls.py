@@ -64,7 +64,7 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
 
 
 def _check_number(binder: Binding, node: ast.Call, number: Bound) -> None:
-    """Report a number of events that is none."""
+    """Report a number of events that is not a whole number."""
     if not Type.INTEGER.accepts(number.type):
         message = f"{node.name}() takes a number of events, a whole number"
         binder.problems.error("B323", message, node.args[0].span, f"write {node.name}(1, x)")

@@ -14,7 +14,7 @@ from sql.types import Type
 
 
 def property_path(node: ast.Expr) -> tuple[str, ...] | None:
-    """The names after `context.`, or None for an expression that is no such path."""
+    """The names after `context.`, or None for any other expression."""
     names: list[str] = []
     while isinstance(node, ast.Field):
         names.append(node.name)

@@ -32,7 +32,7 @@ class PatternTags:
     # --- as statements see them -----------------------------------------------------------------------------
 
     def sources(self) -> list[SourceScope]:
-        """The tags as sources of a statement that reads nothing but the matches."""
+        """The tags as sources of a statement that reads only the matches."""
         return [self.source(tag, tag.is_list) for tag in self.by_name.values()]
 
     def columns(self) -> dict[str, Type]:

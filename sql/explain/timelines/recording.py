@@ -231,7 +231,7 @@ class _Recorder:
             self.timeline.posts.append(Post(emission.at_ms, emission.inserted, emission.removed))
 
     def finish(self, left_out: int) -> Timeline:
-        """Let the windows run out, and close the record."""
+        """Advance until the windows are empty, and close the record."""
         if self.outer is not None:
             self._advance(self.outer.flush, self.now_ms)
         quiet = 0

@@ -267,8 +267,8 @@ def port_advice(error: Exception, server: str) -> str:
 
 
 SHORT_LIVES = 3
-"""Connections in a row that were lost soon after the broker had accepted them, from which on a rival is
-suspected."""
+"""Connections in a row that were lost soon after the broker had accepted them, from which on another client
+with the same id is suspected."""
 
 
 def with_advice(error: Exception, connection: Connection, failures: int) -> Exception:

@@ -46,7 +46,7 @@ class Consumer:
 
 
 class HandOver:
-    """The way of one connection's messages to the consumer.
+    """Hands the messages of one connection to the consumer, or holds them.
 
     bytes_max   the most bytes that are held
     is_kept     the broker keeps the session, and repeats messages of QoS 1 on the next connection

@@ -49,6 +49,6 @@ class Presence:
             client.publish(self._topic, self._text, qos=1, retain=True)
 
     def end(self, client: Client) -> None:
-        """Say that the gateway is going."""
+        """Publish that the gateway stops."""
         if self._topic is not None:
             client.publish(self._topic, OFFLINE, qos=0, retain=True)

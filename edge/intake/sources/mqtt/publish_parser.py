@@ -154,7 +154,7 @@ class PublishParser:
         return position
 
     def _topic(self, name: bytes) -> str | None:
-        """The topic as text, remembered; None when it is none."""
+        """The topic as text, remembered; None for bytes that are not a topic."""
         try:
             topic = name.decode("utf-8")
         except UnicodeDecodeError:

@@ -69,7 +69,7 @@ class Publishing:
     def publish(
         self, topic: str, payload: bytes, qos: int, retained: bool, done: Callable[[str | None], None]
     ) -> None:
-        """Queue a message of QoS 0 or 1. Raises ValueError for a topic that is none."""
+        """Queue a message of QoS 0 or 1. Raises ValueError for text that is not a topic."""
         flags = qos << 1 | (RETAINED if retained else 0)
         message = Outgoing(self._topics.get(topic) or self._encoded(topic), payload, flags, done)
         if not self._waiting:

@@ -211,7 +211,7 @@ class BufferedReader(StockReader):
         return self._parser.cut_off_id()
 
     def _hand_to_paho(self, command: int, body: bytes) -> None:
-        """Let paho handle a packet as if it had read it, but for confirmations of what it did not send."""
+        """Let paho handle a packet as if it had read it, except confirmations of what paho did not send."""
         code = body[2] if len(body) > 2 else 0
         if command == paho.PUBACK and len(body) >= 2 and self._confirmed(body[0] << 8 | body[1], code):
             return
