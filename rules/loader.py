@@ -89,10 +89,6 @@ class Loaded:
     def rules(self) -> list[LoadedRule]:
         return [rule for file in self.files for rule in file.rules]
 
-    @property
-    def ok(self) -> bool:
-        return all(file.ok for file in self.files)
-
 
 def load_file(path: FilePath, *, secrets: Secrets | None = None, below: FilePath | None = None) -> LoadedFile:
     """Load one file.
@@ -175,7 +171,7 @@ def _leave_out(file: LoadedFile, others: Iterable[LoadedFile]) -> None:
         }
 
 
-Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext, LoadedTable, LoadedExpression)
+Named = LoadedRule | LoadedStream | LoadedContext | LoadedTable | LoadedExpression
 Shared = TypeVar("Shared", LoadedStream, LoadedContext, LoadedTable, LoadedExpression)
 """What the rules of all files may use."""
 
@@ -188,24 +184,18 @@ def _not_in(items: list[Shared], others: list[Shared]) -> list[Shared]:
 def unite(files: Iterable[LoadedFile]) -> Loaded:
     """Put files together: a rule id or stream name defined twice is an error in the later file, and its rule
     is left out. The files themselves are not changed."""
-    rules: dict[str, LoadedRule] = {}
-    streams: dict[str, LoadedStream] = {}
-    contexts: dict[str, LoadedContext] = {}
-    tables: dict[str, LoadedTable] = {}
-    expressions: dict[str, LoadedExpression] = {}
+    seen: dict[tuple[str, str], Named] = {}
     united = []
     for file in files:
         kept = replace(file, problems=list(file.problems))
         kept.rules = [
-            rule for rule in file.rules if not rule.id or _is_first(rule.id, rule, rules, "rule", kept)
+            rule for rule in file.rules if not rule.id or _is_first("rule", rule.id, rule, seen, kept)
         ]
-        kept.streams = [item for item in file.streams if _is_first(item.name, item, streams, "stream", kept)]
-        kept.contexts = [
-            item for item in file.contexts if _is_first(item.name, item, contexts, "context", kept)
-        ]
-        kept.tables = [item for item in file.tables if _is_first(item.name, item, tables, "table", kept)]
+        kept.streams = [item for item in file.streams if _is_first("stream", item.name, item, seen, kept)]
+        kept.contexts = [item for item in file.contexts if _is_first("context", item.name, item, seen, kept)]
+        kept.tables = [item for item in file.tables if _is_first("table", item.name, item, seen, kept)]
         kept.expressions = [
-            item for item in file.expressions if _is_first(item.name, item, expressions, "expression", kept)
+            item for item in file.expressions if _is_first("expression", item.name, item, seen, kept)
         ]
         kept.tests = [test for test in file.tests if test.nested_in is None or test.nested_in in kept.rules]
         kept.problems = in_order(kept.problems)
@@ -213,8 +203,11 @@ def unite(files: Iterable[LoadedFile]) -> Loaded:
     return Loaded(united)
 
 
-def _is_first(name: str, item: Named, seen: dict[str, Named], what: str, file: LoadedFile) -> bool:
-    first = seen.setdefault(name, item)
+def _is_first(
+    what: str, name: str, item: Named, seen: dict[tuple[str, str], Named], file: LoadedFile
+) -> bool:
+    """True for the first item of a name; reported for others."""
+    first = seen.setdefault((what, name), item)
     if first is item:
         return True
     line = first.reading.text.position(first.name_span.start)[0]

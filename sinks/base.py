@@ -197,8 +197,6 @@ class SinkKind(Record):
     name: str
     settings: type[SinkSettings]
     factory: SinkFactory
-    bind: Bind = check_columns
-    widen: Widen | None = None
 
 
 _kinds: dict[str, SinkKind] = {}
@@ -218,7 +216,7 @@ def register_sink(
     """
     assert name not in _kinds, f"sink {name!r} is registered twice"
     assert settings.__doc__, f"sink {name!r} has no documentation"
-    _kinds[name] = SinkKind(name, settings, factory, bind, widen)
+    _kinds[name] = SinkKind(name, settings, factory)
     register_action(name, settings, bind, widen)
 
 
