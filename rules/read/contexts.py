@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from rules.contexts import Context, prefix_of
-from rules.read.reading import LoadedContext, Reading
-from rules.source.document import Path
-from rules.validation import describe, validate
+from rules.read.reading import LoadedContext, Reading, declared, named
 from sql.binder.contexts.context_binder import bind_context
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, Span, SqlError
@@ -18,25 +16,9 @@ from sql.syntax import CreateContext
 
 def read_contexts(reading: Reading, data: object) -> list[LoadedContext]:
     """The contexts under `contexts`: a mapping of names to the text behind `create context NAME`."""
-    if data is None:
-        return []
-    document, report = reading.document, reading.report
-    if not isinstance(data, dict):
-        report.error(
-            "R103",
-            f"'contexts' must be a mapping of names to contexts, not {describe(data)}",
-            document.value_span(("contexts",)),
-        )
-        return []
-    found = []
-    for name, item in data.items():
-        path: Path = ("contexts", name)
-        context = validate(Context, {"sql": item} if isinstance(item, str) else item, document, path, report)
-        if context is None:
-            continue
-        sql_path = path if isinstance(item, str) else (*path, "sql")
-        found.append(LoadedContext(str(name), context, sql_path, document.key_span(path), reading))
-    return found
+    members = named(reading, data, "contexts", "contexts")
+    found = (declared(reading, Context, item, ("contexts", name)) for name, item in members.items())
+    return [context for context in found if context is not None]
 
 
 def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:

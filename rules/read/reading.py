@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
+from pydantic import BaseModel
+
 from rules import streams
 from rules.contexts import Context
 from rules.model import Action, Rule
@@ -16,7 +18,7 @@ from rules.secrets import Secrets
 from rules.source import scalars
 from rules.source.document import Document, Path
 from rules.tables import Table
-from rules.validation import describe
+from rules.validation import describe, validate
 from sql import record
 from sql.errors import Problem, Span
 from sql.syntax import CreateExpression, CreateStream
@@ -153,6 +155,7 @@ class LoadedStream:
 
 
 Declaration = TypeVar("Declaration")
+Form = TypeVar("Form", bound=BaseModel)
 
 
 @dataclass(slots=True, eq=False)
@@ -194,3 +197,24 @@ def items(reading: Reading, data: object, path: Path, what: str) -> Iterator[tup
             f"'{path[-1]}' must be a list or a mapping of {what}, not {describe(data)}",
             reading.document.value_span(path),
         )
+
+
+def named(reading: Reading, data: object, key: str, what: str) -> dict[str, Any]:
+    """The members of the mapping of names under a key of the file; none, and a problem, for other data."""
+    if isinstance(data, dict):
+        return data
+    if data is not None:
+        message = f"'{key}' must be a mapping of names to {what}, not {describe(data)}"
+        reading.report.error("R103", message, reading.document.value_span((key,)))
+    return {}
+
+
+def declared(reading: Reading, model: type[Form], item: object, path: Path) -> Declared[Form] | None:
+    """A declaration that is its text alone, or a mapping with the text under `sql`; None, and problems, if it
+    is not valid."""
+    document, is_text = reading.document, isinstance(item, str)
+    found = validate(model, {"sql": item} if is_text else item, document, path, reading.report)
+    if found is None:
+        return None
+    text_path = path if is_text else (*path, "sql")
+    return Declared(str(path[-1]), found, text_path, document.key_span(path), reading)

@@ -10,7 +10,7 @@ from typing import Any
 from rules import options
 from rules.base import Model, yaml_keys
 from rules.model import ID_PATTERN, NO_EFFECT, Action, Rule, RuleFile, Variable, action_names, action_settings
-from rules.read.reading import LoadedExpression, LoadedRule, LoadedTest, Reading, items
+from rules.read.reading import LoadedExpression, LoadedRule, LoadedTest, Reading, items, named
 from rules.scenario import Test
 from rules.secrets import Absent
 from rules.source.document import Path
@@ -43,17 +43,8 @@ def check_keys(reading: Reading, data: dict[str, Any]) -> None:
 
 def read_variables(reading: Reading, data: object) -> dict[str, Variable]:
     """The variables: a mapping of names to first values."""
-    if data is None:
-        return {}
     found: dict[str, Variable] = {}
-    if not isinstance(data, dict):
-        reading.report.error(
-            "R103",
-            f"'variables' must be a mapping of names to values, not {describe(data)}",
-            reading.document.value_span(("variables",)),
-        )
-        return found
-    for name, value in data.items():
+    for name, value in named(reading, data, "variables", "values").items():
         if isinstance(value, list | dict):
             reading.report.error(
                 "R103",
@@ -68,13 +59,7 @@ def read_variables(reading: Reading, data: object) -> dict[str, Variable]:
 def read_expressions(reading: Reading, data: object) -> list[LoadedExpression]:
     """The expressions: a mapping of names to texts such as `x => x.high - x.low`."""
     found = []
-    if data is not None and not isinstance(data, dict):
-        reading.report.error(
-            "R103",
-            f"'expressions' must be a mapping of names to expressions, not {describe(data)}",
-            reading.document.value_span(("expressions",)),
-        )
-    for name, text in data.items() if isinstance(data, dict) else ():
+    for name, text in named(reading, data, "expressions", "expressions").items():
         path: Path = ("expressions", name)
         if not isinstance(text, str):
             message = f"the expression '{name}' must be text, not {describe(text)}"

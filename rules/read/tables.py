@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from rules.read.reading import LoadedStream, LoadedTable, Reading
+from rules.read.reading import LoadedStream, LoadedTable, Reading, declared, named
 from rules.read.streams import read_table
 from rules.source.document import Path
 from rules.tables import Table
-from rules.validation import describe, validate
 from sql.binder.rule import plan_relation
 from sql.catalog.streams import Catalog
 from sql.errors import SqlError
@@ -20,19 +19,9 @@ from sql.syntax import CreateStream
 def read_tables(reading: Reading, data: object) -> tuple[list[LoadedTable], list[LoadedStream]]:
     """The tables under `tables`, a mapping of names to declarations: relations, and those whose rows a source
     or a store has."""
-    if data is None:
-        return [], []
-    document, report = reading.document, reading.report
-    if not isinstance(data, dict):
-        report.error(
-            "R103",
-            f"'tables' must be a mapping of names to tables, not {describe(data)}",
-            document.value_span(("tables",)),
-        )
-        return [], []
     relations: list[LoadedTable] = []
     outside: list[LoadedStream] = []
-    for name, item in data.items():
+    for name, item in named(reading, data, "tables", "tables").items():
         path: Path = ("tables", name)
         if _is_outside(item):
             outside += read_table(reading, item, path, str(name))
@@ -42,20 +31,16 @@ def read_tables(reading: Reading, data: object) -> tuple[list[LoadedTable], list
 
 
 def _relation(reading: Reading, item: object, path: Path, name: str) -> list[LoadedTable]:
-    document, report = reading.document, reading.report
     if isinstance(item, dict) and "sql" not in item:
-        report.error(
+        reading.report.error(
             "R102",
             f"the table '{name}' needs 'sql' or 'kind'",
-            document.key_span(path),
+            reading.document.key_span(path),
             "sql: create table … declares a relation; kind: lookup, or scan, a table whose rows are outside",
         )
         return []
-    table = validate(Table, {"sql": item} if isinstance(item, str) else item, document, path, report)
-    if table is None:
-        return []
-    sql_path = path if isinstance(item, str) else (*path, "sql")
-    return [LoadedTable(name, table, sql_path, document.key_span(path), reading)]
+    table = declared(reading, Table, item, path)
+    return [] if table is None else [table]
 
 
 def _is_outside(item: object) -> bool:
