@@ -3,9 +3,11 @@
     time=2026-01-01T00:00:00.000Z level=info event=rule.deployed rule=hot_pumps state=kept
 
 A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of
-the same subject (`SUBJECTS`) is printed at most once per `REPEAT_S`; the next line reports those omitted as
-`repeated=N`. Exempt are results and the effects of a change of the rule files (`ALWAYS`). Registered secrets
-are replaced by `***` wherever they appear. Never logged: single events at info.
+the same subject (`SUBJECTS`) is printed at most once per `REPEAT_MS`; the next line reports those omitted as
+`repeated=N`. The last one is printed late where no other follows, so that a log which ends with
+`mqtt.disconnected` is that of a gateway without connection. Exempt are results and the effects of a change
+of the rule files (`ALWAYS`). Registered secrets are replaced by `***` wherever they appear. Never logged:
+single events at info.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ import logging
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import IO
 
-REPEAT_S = 10.0
-"""The same event of the same rule, table, source … is printed at most once in this many seconds."""
+from edge.clock import monotonic_ms
+
+REPEAT_MS = 10_000
+"""The same event of the same rule, table, source … is printed at most once in this time."""
 
 REPEAT_KEYS_MAX = 2_000
 """The number of events with their subjects in the limiter; beyond, it forgets all and starts anew."""
@@ -50,6 +55,9 @@ LINE_CHARS_KEPT = 2_000
 
 _SECRET_LENGTH_MIN = 4
 """Shorter secrets are not searched for: replacing every "a" would make logs useless and reveal the secret."""
+
+Key = tuple[object, ...]
+"""The logger, the event and its subject."""
 
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _secrets: set[str] = set()
@@ -102,32 +110,67 @@ class LineFormatter(logging.Formatter):
 
 
 class RepeatFilter(logging.Filter):
-    """Lets the same event of the same subject pass once per `REPEAT_S` and counts the others."""
+    """Lets the same event of the same subject pass once per `REPEAT_MS` and counts the others; the last of
+    them goes to `emit` when the time is over."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        emit: Callable[[logging.LogRecord], object] = lambda record: None,
+        now_ms: Callable[[], int] = monotonic_ms,
+    ) -> None:
         super().__init__()
-        self._seen: dict[tuple[object, ...], tuple[float, int]] = {}
+        self._emit = emit
+        self._now_ms = now_ms
+        self._seen: dict[Key, tuple[int, int]] = {}
+        self._held: dict[Key, logging.LogRecord] = {}
         self._lock = threading.Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name == RESULTS_LOGGER or record.msg in ALWAYS:
             return True
-        key = (
-            record.name,
-            record.msg,
-            *(getattr(record, name, None) for name in SUBJECTS),
-        )
+        key = (record.name, record.msg, *(getattr(record, name, None) for name in SUBJECTS))
+        now_ms = self._now_ms()
         with self._lock:
-            last, repeated = self._seen.get(key, (-REPEAT_S, 0))
-            if 0 <= record.created - last < REPEAT_S:
-                self._seen[key] = (last, repeated + 1)
+            last_ms, repeated = self._seen.get(key, (now_ms - REPEAT_MS, 0))
+            if now_ms - last_ms < REPEAT_MS:
+                self._seen[key] = (last_ms, repeated + 1)
+                self._hold(key, record)
                 return False
+            self._held.pop(key, None)
             if len(self._seen) >= REPEAT_KEYS_MAX:
                 self._seen.clear()
-            self._seen[key] = (record.created, 0)
+            self._seen[key] = (now_ms, 0)
         if repeated:
             record.repeated = repeated
         return True
+
+    def catch_up(self) -> None:
+        """Print what was held for longer than `REPEAT_MS`."""
+        now_ms = self._now_ms()
+        with self._lock:
+            due = [key for key in self._held if now_ms - self._seen.get(key, (0, 0))[0] >= REPEAT_MS]
+            records = [self._let_go(key, now_ms) for key in due]
+            if self._held:
+                self._wait()
+        for record in records:
+            self._emit(record)
+
+    def _hold(self, key: Key, record: logging.LogRecord) -> None:
+        if not self._held:
+            self._wait()
+        self._held[key] = record
+
+    def _wait(self) -> None:
+        timer = threading.Timer(REPEAT_MS / 1_000, self.catch_up)
+        timer.daemon = True
+        timer.start()
+
+    def _let_go(self, key: Key, now_ms: int) -> logging.LogRecord:
+        record, omitted = self._held.pop(key), self._seen.get(key, (0, 1))[1] - 1
+        self._seen[key] = (now_ms, 0)
+        if omitted > 0:
+            record.repeated = omitted
+        return record
 
 
 class Remembering(logging.StreamHandler[IO[str]]):
@@ -142,6 +185,14 @@ class Remembering(logging.StreamHandler[IO[str]]):
         self.lines.append(line[:LINE_CHARS_KEPT])
         return line
 
+    def emit_late(self, record: logging.LogRecord) -> None:
+        """Write a record that has passed the filters, from any thread."""
+        self.acquire()
+        try:
+            self.emit(record)
+        finally:
+            self.release()
+
 
 def recent() -> list[str]:
     """The last lines that were logged, the oldest first."""
@@ -154,7 +205,7 @@ def configure(level: str = "info", stream: IO[str] | None = None) -> None:
     that runs the daemon."""
     handler = Remembering(stream or sys.stderr)
     handler.setFormatter(LineFormatter())
-    handler.addFilter(RepeatFilter())
+    handler.addFilter(RepeatFilter(handler.emit_late))
     logger = logging.getLogger("penstock")
     logger.handlers[:] = [handler]
     logger.setLevel(level.upper())

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from edge.base import logs
+from tests.support.waiting import wait_for
 
 
 @pytest.fixture
@@ -32,31 +33,69 @@ def test_a_line_has_level_event_and_fields(stream: io.StringIO) -> None:
     assert line.rstrip().endswith(r'level=warning event=rule.bad rule=a text="two \"words\"\nand a line"')
 
 
-def test_repeats_are_counted_instead_of_printed(stream: io.StringIO) -> None:
-    log = logging.getLogger("penstock.x")
-    limiter = logging.getLogger("penstock").handlers[0].filters[0]
-    assert isinstance(limiter, logs.RepeatFilter)
-    record = log.makeRecord(log.name, logging.INFO, __file__, 1, "again", (), None, extra={"rule": "a"})
-    passed = []
-    for second in (0.0, 1.0, 9.9, 10.0, 30.0):
-        record.created = 1_000_000 + second
-        passed.append(bool(limiter.filter(record)))
+class Limited:
+    """A limiter under a clock that the test sets, and the lines that it printed late."""
+
+    def __init__(self) -> None:
+        self.now_ms, self.late = 0, list[logging.LogRecord]()
+        self.limiter = logs.RepeatFilter(self.late.append, lambda: self.now_ms)
+
+    def passes(self, at_ms: int, event: str = "again", **fields: object) -> bool:
+        self.now_ms = at_ms
+        return bool(self.limiter.filter(logging.makeLogRecord({"msg": event, **fields})))
+
+
+def test_repeats_are_counted_instead_of_printed() -> None:
+    limited = Limited()
+    passed = [limited.passes(at_ms, rule="a") for at_ms in (0, 1_000, 9_999, 10_000, 30_000)]
     assert passed == [True, False, False, True, True]
-    record.created += 20
+
+
+def test_another_subject_is_another_matter(stream: io.StringIO) -> None:
     for field in logs.SUBJECTS:
         for name in ("a", "b"):
-            log.info("again", extra={field: name})
+            logging.getLogger("penstock.x").info("again", extra={field: name})
         assert f"{field}=a\n" in stream.getvalue()
-        assert f"{field}=b\n" in stream.getvalue(), "another rule, table … is another matter"
+        assert f"{field}=b\n" in stream.getvalue()
 
 
 def test_the_next_line_tells_how_many_were_left_out() -> None:
-    limiter = logs.RepeatFilter()
-    record = logging.makeLogRecord({"msg": "again", "created": 0.0})
-    later = logging.makeLogRecord({"msg": "again", "created": 11.0})
-    assert [limiter.filter(record) for _ in range(3)] == [True, False, False]
-    assert limiter.filter(later)
+    limited, later = Limited(), logging.makeLogRecord({"msg": "again"})
+    assert [limited.passes(0) for _ in range(3)] == [True, False, False]
+    limited.now_ms = 11_000
+    assert limited.limiter.filter(later)
     assert vars(later)["repeated"] == 2
+
+
+def test_the_last_of_repeated_events_is_printed_late() -> None:
+    """A connection that breaks and comes back within seconds must not look broken for ever."""
+    limited = Limited()
+    assert limited.passes(0, "connected", n=1)
+    assert limited.passes(2_000, "lost")
+    assert [limited.passes(at_ms, "connected", n=at_ms) for at_ms in (2_500, 3_000)] == [False, False]
+    limited.limiter.catch_up()
+    assert limited.late == []
+    limited.now_ms = 10_000
+    limited.limiter.catch_up()
+    assert [(record.msg, vars(record)["n"], vars(record)["repeated"]) for record in limited.late] == [
+        ("connected", 3_000, 1)
+    ]
+    assert not limited.passes(15_000, "connected"), "the time begins anew"
+
+
+def test_nothing_is_printed_late_that_another_line_has_replaced() -> None:
+    limited = Limited()
+    assert [limited.passes(at_ms) for at_ms in (0, 5_000, 10_000)] == [True, False, True]
+    limited.now_ms = 30_000
+    limited.limiter.catch_up()
+    assert limited.late == []
+
+
+def test_the_late_line_comes_by_itself(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "REPEAT_MS", 50)
+    for number in range(3):
+        logging.getLogger("penstock.x").info("again", extra={"n": number})
+    wait_for(lambda: "n=2 repeated=1" in stream.getvalue(), what="the last line")
 
 
 def test_each_answer_to_a_change_of_a_rule_file_is_told() -> None:
