@@ -10,6 +10,7 @@ from pathlib import Path
 from edge.config import Config, ConfigError, sentence
 from edge.config.brokers import BrokerSettings, brokers_of, own_broker
 from edge.config.mqtt_options import BadOptions, MqttOptions, address
+from edge.delivery.letters import FOLDER
 from edge.journal.frame import compressor
 from sql.errors import did_you_mean
 
@@ -110,16 +111,39 @@ def _of_section(config: Config, broker: BrokerSettings, keys: tuple[str, ...]) -
         yield keys, f"{name}: {message}"
 
 
+WRITTEN = tuple(
+    f"{name}{below}"
+    for name in ("journal", "snapshots", FOLDER, "cache", "positions")
+    for below in ("", "/*")
+)
+"""Patterns of what the gateway writes below its data directory, beside the databases. A mount point may have
+`lost+found` too, which belongs to root, and the token is made anew where it cannot be read."""
+
+
 def unwritable(folder: Path) -> str | None:
-    """Why this user cannot write to the data directory, or make it, with the remedy; None where it can. The
-    user that checks a configuration need not be the one that runs it, so this is no fault of the file."""
+    """Why this user cannot write to the data directory or what is in it, or make it, with the remedy; None
+    where it can. The user that checks a configuration need not be the one that runs it, so this is no fault
+    of the file."""
     existing = existing_part(folder)
-    if os.access(existing, os.W_OK | os.X_OK):
+    inside = (path for pattern in (*WRITTEN, "output", "*.db*") for path in existing.glob(pattern))
+    refused = next((path for path in (existing, *inside) if not _is_ours(path)), None)
+    if refused is None:
         return None
-    return (
-        f"data directory {folder}: '{existing}' cannot be written by user {os.getuid()}; give it to this "
-        "user (chown), or name another directory with --data or data.dir"
+    how = (
+        "chown"
+        if refused == existing
+        else f"chown -R, as after a run or a restore by another user: all of {folder}"
     )
+    return (
+        f"data directory {folder}: '{refused}' cannot be written by user {os.getuid()}; give it to this "
+        f"user ({how}), or name another directory with --data or data.dir"
+    )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether this user may read and write; a file that is gone meanwhile is nobody's."""
+    modes = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+    return os.access(path, modes) or not path.exists()
 
 
 def existing_part(folder: Path) -> Path:

@@ -107,6 +107,32 @@ def as_ordinary_user() -> Iterator[None]:
         os.setresuid(0, 0, 0)
 
 
+@pytest.mark.parametrize(
+    "name", ["journal/spare", "snapshots/1.pages", "spool.db", "spool.db.lock", "output/"]
+)
+def test_what_another_user_left_in_the_data_directory_has_a_remedy(name: str) -> None:
+    """As after one run as root, or a restored copy. What belongs to a mount point does not matter."""
+    if os.getuid() != 0:
+        pytest.skip("giving a file to another user needs root")
+    with TemporaryDirectory(dir="/tmp") as folder:
+        left = Path(folder, name)
+        left.parent.mkdir(exist_ok=True)
+        left.mkdir() if name.endswith("/") else left.touch()
+        for path in (Path(folder), left.parent):
+            os.chown(path, NOBODY, NOBODY)
+        left.chmod(0o700)
+        os.chown(left, 0, 0)
+        Path(folder, "lost+found").mkdir(0o700)
+        with as_ordinary_user():
+            found = unwritable(Path(folder))
+        os.chown(left, NOBODY, NOBODY)
+        with as_ordinary_user():
+            assert unwritable(Path(folder)) is None
+    assert found is not None
+    assert f"'{left}' cannot be written by user {NOBODY}; give it to this user (chown -R" in found
+    assert folder in found.split("chown -R", 1)[1]
+
+
 def test_a_data_directory_of_another_user_has_a_remedy() -> None:
     with TemporaryDirectory(dir="/tmp") as name:
         Path(name).chmod(0o555)
