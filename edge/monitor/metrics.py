@@ -24,6 +24,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_file_problems": ("gauge", "Rule files that cannot be used as they stand."),
     "penstock_intake_messages_total": ("counter", "Messages received, by stream."),
     "penstock_intake_bytes": ("gauge", "Payload bytes waiting for the rules."),
+    "penstock_intake_paused": ("gauge", "1 while the intake is paused; /readyz or a sink has the reason."),
     "penstock_intake_pauses_total": ("counter", "Times the intake was paused because a bound was reached."),
     "penstock_intake_dropped_total": ("counter", "Messages of QoS 0 dropped because too many waited."),
     "penstock_rejected_messages_total": ("counter", "Messages that became dead letters, by reason."),

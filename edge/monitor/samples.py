@@ -51,6 +51,7 @@ class Samples:
             "penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error})
         )
         yield sample("penstock_intake_bytes", daemon.gateway.backlog.bytes)
+        yield sample("penstock_intake_paused", daemon.gateway.sources.paused)
         yield sample("penstock_intake_pauses_total", daemon.gateway.sources.pauses)
         yield sample("penstock_intake_dropped_total", daemon.gateway.backlog.dropped)
         yield sample("penstock_redelivered_messages_total", daemon.gateway.brokers.recognised)

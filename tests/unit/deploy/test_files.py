@@ -106,7 +106,35 @@ def test_prometheus_accepts_the_configuration_and_the_alerts(tmp_path: Path) -> 
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "10 rules found" in done.stdout
+    assert "13 rules found" in done.stdout
+
+
+PAUSED_ONCE = """
+rule_files: [alerts.yml]
+tests:
+  - interval: 1m
+    input_series:
+      - {series: 'penstock_intake_paused{instance="g"}', values: '0x4 1x30'}
+      - {series: 'penstock_intake_pauses_total{instance="g"}', values: '0x4 1x30'}
+    alert_rule_test:
+      - {eval_time: 10m, alertname: IntakePaused}
+      - eval_time: 25m
+        alertname: IntakePaused
+        exp_alerts:
+          - exp_labels: {severity: warning, instance: g}
+            exp_annotations: {summary: "g takes in less than it is sent; the broker queues"}
+"""
+
+
+def test_one_long_pause_of_the_intake_is_an_alert(tmp_path: Path) -> None:
+    """Of a full disk or a sink that is away the number of pauses stays at one."""
+    promtool = needs("promtool", "prometheus")
+    shutil.copy(COMPOSE / "alerts.yml", tmp_path)
+    (tmp_path / "test.yml").write_text(PAUSED_ONCE)
+    done = subprocess.run(
+        [promtool, "test", "rules", str(tmp_path / "test.yml")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_alerts_and_dashboard_use_metrics_that_exist() -> None:
