@@ -111,7 +111,7 @@ def test_messages_that_cannot_be_used_are_told_and_acknowledged(
     assert consumer.payloads == [b"one", b"two"]
     assert [(topic, payload, reason) for topic, payload, _, reason in consumer.bad] == [
         ("t\\xff", b"bad topic", "topic is not valid UTF-8"),
-        ("t", b"", "packet of 5005 bytes is longer than the 1000 allowed"),
+        ("t", b"", "the packet is longer than the 1000 bytes allowed: 5005"),
     ]
     assert source.stats["bad"] == 2 and source.stats["connects"] == 1
 

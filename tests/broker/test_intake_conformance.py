@@ -66,7 +66,7 @@ def test_a_packet_over_the_bound_is_reported_and_acknowledged(
     # properties.
     length = 5_006 if settings["version"] == "5" and settings["reader"] == "buffered" else 5_005
     assert [(topic, reason) for topic, _, _, reason in consumer.bad] == [
-        ("t", f"packet of {length} bytes is longer than the 1000 allowed")
+        ("t", f"the packet is longer than the 1000 bytes allowed: {length}")
     ]
     wait_for(lambda: source.stats["acknowledged"] == 2, what="acknowledgements")
 

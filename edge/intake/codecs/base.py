@@ -154,5 +154,6 @@ class RowByRow:
 
 
 def too_long(payload: bytes, bytes_max: int) -> str:
-    """The reason for refusing a payload by its length."""
-    return f"payload of {len(payload)} bytes is longer than the {bytes_max} allowed"
+    """The reason for refusing a payload by its length, which stands last: refusals are counted by what is
+    before the colon."""
+    return f"the payload is longer than the {bytes_max} bytes allowed: {len(payload)}"

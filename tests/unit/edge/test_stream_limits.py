@@ -97,7 +97,7 @@ def test_a_payload_longer_than_its_stream_allows_is_a_dead_letter(world: World) 
     world.source.send({"n": 1, "text": "x" * 30}, topic="small/a")
     world.source.send({"n": 2, "text": "x" * 30}, topic="plant/a")
     assert numbers(world) == [2]
-    assert "payload of 50 bytes is longer than the 30 allowed" in world.letters.path.read_text()
+    assert "the payload is longer than the 30 bytes allowed: 50" in world.letters.path.read_text()
     world.close()
 
 

@@ -65,7 +65,7 @@ def test_urlencoded() -> None:
 @pytest.mark.parametrize("name", ["json", "delimited", "binary", "urlencoded"])
 def test_every_format_bounds_the_payload(name: str) -> None:
     rows, bad = decoder_for(name, None, CodecOptions(bytes_max=10)).decode_many([b'{"a": 12345}'])
-    assert (rows, bad) == ([], [(0, "payload of 12 bytes is longer than the 10 allowed")])
+    assert (rows, bad) == ([], [(0, "the payload is longer than the 10 bytes allowed: 12")])
 
 
 def test_an_unknown_format_names_the_known_ones() -> None:

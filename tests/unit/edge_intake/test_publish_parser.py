@@ -78,7 +78,7 @@ def test_a_packet_that_is_too_long_is_dropped_and_told(cut: int) -> None:
     for start in range(0, len(stream), cut):
         parser.feed(stream[start : start + cut], batch, bad)
     assert batch == [("t", b"after", 1 << 16 | 8, 2)]
-    assert bad == [("big", b"", 1 << 16 | 7, "packet of 3007 bytes is longer than the 200 allowed")]
+    assert bad == [("big", b"", 1 << 16 | 7, "the packet is longer than the 200 bytes allowed: 3007")]
 
 
 def test_a_topic_that_is_no_text_is_told_and_can_be_acknowledged() -> None:

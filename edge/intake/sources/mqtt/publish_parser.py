@@ -227,4 +227,4 @@ def why_bad(name: bytes) -> str:
 
 def too_large(length: int, packet_bytes_max: int) -> str:
     """The reason for dropping a packet by its length."""
-    return f"packet of {length} bytes is longer than the {packet_bytes_max} allowed"
+    return f"the packet is longer than the {packet_bytes_max} bytes allowed: {length}"
