@@ -218,7 +218,20 @@ class Report:
 
 
 _CODES = re.compile(r"\[Errno -?\d+\] |\[SSL: \w+\] | \(_ssl\.c:\d+\)")
-_UNVERIFIED = "certificate verify failed"
+
+TLS_REMEDIES = {
+    "certificate has expired": "renew the certificate of the server; if it is in force, set the clock of "
+    "this machine",
+    "certificate is not yet valid": "set the clock of this machine, or use a certificate that is in force",
+    "certificate verify failed": "name the authority that signed it (caFile, rootCaPath), and the server as "
+    "it calls itself",
+    "alert certificate required": "give the client a certificate (certFile and keyFile, or certificationPath "
+    "and privateKeyPath)",
+    "alert unknown ca": "the server does not know the authority of the client's certificate (certFile, "
+    "certificationPath)",
+    "alert certificate expired": "renew the client's certificate (certFile, certificationPath)",
+}
+"""What to do about a failure of TLS, by words of OpenSSL; the first that fits."""
 
 
 def in_words(failure: BaseException, *, with_file: bool = True) -> str:
@@ -236,7 +249,7 @@ def in_words(failure: BaseException, *, with_file: bool = True) -> str:
     if not with_file and isinstance(failure, OSError) and failure.strerror:
         text = failure.strerror
     text = _CODES.sub("", text) or type(failure).__name__
-    if text.startswith(_UNVERIFIED):
-        remedy = "name the authority that signed it (caFile, rootCaPath), and the server as it calls itself"
+    remedy = next((remedy for words, remedy in TLS_REMEDIES.items() if words in text), None)
+    if remedy is not None:
         text = f"{text.rstrip('.')}; {remedy}"
     return text[0].lower() + text[1:] if text.split()[0].istitle() else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from edge.base.message import Message
+from edge.config.mqtt_options import MqttOptions
+from edge.intake.sources.mqtt.client import connect, make_client
+from edge.intake.sources.mqtt.visit import Visit, VisitFailed
 from rules.secrets import Secret
 from tests.broker.conftest import Consumer, Publisher, StartSource, cut_connection
 from tests.support.brokers import Mosquitto, amqtt, make_certificates, mosquitto, password_lines
@@ -117,6 +121,47 @@ def test_a_port_that_speaks_tls_or_does_not_is_asked_about(tmp_path: Path, start
             source, _ = start_source(url, {"t": 1}, ready=False)
             wait_for(lambda: source.stats["connect_failures"] > 0, what="an attempt")  # noqa: B023
             assert source.problem is not None and source.problem.endswith(remedy)
+
+
+def test_a_broker_that_demands_a_certificate_is_told_of_by_name(
+    tmp_path: Path, start_source: StartSource
+) -> None:
+    """TLS 1.3 refuses the client after its handshake, so the broker hangs up on CONNECT or behind it."""
+    made = make_certificates(tmp_path / "certificates")
+    with mosquitto(tmp_path / "m", lines=made.lines(client_required=True)) as broker:
+        url = f"mqtts://127.0.0.1:{broker.port}"
+        source, _ = start_source(url, {"t": 1}, ready=False, ca_file=made.authority)
+        for attempt in range(1, 4):
+            wait_for(lambda: source.stats["connect_failures"] >= attempt, what="an attempt")  # noqa: B023
+            assert source.problem and "certFile" in source.problem
+        with pytest.raises(VisitFailed, match="certFile"):
+            Visit(MqttOptions(url, "visitor", ca_file=made.authority))
+
+
+def test_a_visitor_of_the_wrong_port_is_told_of_it(tmp_path: Path) -> None:
+    made = make_certificates(tmp_path / "certificates")
+    with (
+        mosquitto(tmp_path / "plain") as plain,
+        mosquitto(tmp_path / "tls", lines=made.lines()) as tls,
+    ):
+        with pytest.raises(VisitFailed, match=r"does this port speak TLS\? That is mqtts://"):
+            Visit(MqttOptions(f"mqtt://127.0.0.1:{tls.port}", "visitor"))
+        with pytest.raises(VisitFailed, match=r"does this port speak TLS\? mqtt:// is without"):
+            Visit(MqttOptions(f"mqtts://127.0.0.1:{plain.port}", "visitor"))
+
+
+def test_a_server_that_hangs_up_on_connect_has_a_reason() -> None:
+    """A broker that is gone before CONNECT was sent: paho returns without a socket."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        options = MqttOptions(f"mqtt://127.0.0.1:{server.getsockname()[1]}", "visitor")
+        client = make_client(options, "5")
+
+        def shut(_client: object, _userdata: object, made: Any) -> None:
+            made.shutdown(socket.SHUT_RDWR)
+
+        client.on_socket_open = shut
+        with pytest.raises(ConnectionResetError, match="ended the connection before it answered"):
+            connect(client, options, "5")
 
 
 def test_tls_refuses_a_broker_it_does_not_know(tmp_path: Path, start_source: StartSource) -> None:

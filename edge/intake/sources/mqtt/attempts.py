@@ -13,8 +13,9 @@ from functools import partial
 
 from edge.base.poller import AT_ONCE
 from edge.clock import Clock
-from edge.config.mqtt_options import MqttOptions, Version, address
+from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost
+from edge.intake.sources.mqtt.client import port_advice
 from edge.intake.sources.mqtt.connection import Connection
 from edge.intake.sources.mqtt.link import taken_over
 from edge.journal.record import Session
@@ -221,7 +222,8 @@ class Attempts:
         if isinstance(error, VersionRefused):
             self.versions.refused(error.said_so)
         if isinstance(error, (ConnectionLost, OSError, ValueError)):
-            self.problem = in_words(error) + port_advice(error, self._options.server)
+            is_answered = isinstance(error, ConnectionLost) and not isinstance(error, VersionRefused)
+            self.problem = in_words(error) + ("" if is_answered else port_advice(error, self._options.server))
         else:
             log.error("mqtt.consumer_failed", exc_info=error)
             self.problem = f"the batch could not be taken: {error!r}"
@@ -250,20 +252,6 @@ def explained(lost: ConnectionLost, connection: Connection) -> ConnectionLost:
     if said_so or not (connection.accepted or connection.link.refusal):
         return VersionRefused(text, said_so)
     return ConnectionLost(text)
-
-
-HUNG_UP = ("connection reset by peer", "EOF occurred in violation of protocol", "wrong version number")
-"""What is told of a server that ends a connection which it does not understand."""
-
-
-def port_advice(error: Exception, server: str) -> str:
-    """The likely cause where the server ended the connection before it answered: one side speaks TLS."""
-    if isinstance(error, ConnectionLost) and not isinstance(error, VersionRefused):
-        return ""
-    if not any(words in str(error).lower() for words in map(str.lower, HUNG_UP)):
-        return ""
-    is_encrypted = address(server)[2]
-    return f"; does this port speak TLS? {'mqtt:// is without' if is_encrypted else 'That is mqtts://'}"
 
 
 SHORT_LIVES = 3

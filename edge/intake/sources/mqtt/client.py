@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,8 @@ def tls_context(options: MqttOptions) -> ssl.SSLContext:
 
 
 def connect(client: Client, options: MqttOptions, version: Version) -> None:
-    """Open the connection and send CONNECT. Blocks up to `connect_timeout_s`; raises `OSError`."""
+    """Open the connection and send CONNECT. Blocks up to `connect_timeout_s`; raises `OSError`, also where
+    the broker hangs up meanwhile: paho then returns without a socket."""
     host, port, _ = address(options.server)
     if version == "5":
         client.connect(
@@ -75,6 +77,27 @@ def connect(client: Client, options: MqttOptions, version: Version) -> None:
         )
     else:
         client.connect(host, port, options.keepalive_s)
+    if client.socket() is None:
+        raise ConnectionResetError(errno.ECONNRESET, hung_up(options.server))
+
+
+HUNG_UP = ("connection reset by peer", "eof occurred in violation of protocol", "wrong version number")
+"""What is told of a server that ends a connection which it does not understand."""
+
+
+def port_advice(error: Exception, server: str) -> str:
+    """The likely cause where the server ended the connection before it answered: one side speaks TLS."""
+    if not any(words in str(error).lower() for words in HUNG_UP):
+        return ""
+    is_encrypted = address(server)[2]
+    return f"; does this port speak TLS? {'mqtt:// is without' if is_encrypted else 'That is mqtts://'}"
+
+
+def hung_up(server: str) -> str:
+    """What is told of a server that ended the connection before it answered, with the likely cause."""
+    demand = "does it demand a client certificate (certFile, keyFile)?"
+    cause = demand if address(server)[2] else "does this port speak TLS? That is mqtts://"
+    return f"the server ended the connection before it answered; {cause}"
 
 
 def connect_properties(options: MqttOptions) -> Properties:

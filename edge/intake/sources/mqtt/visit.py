@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import MqttOptions, Version
-from edge.intake.sources.mqtt.client import connect, make_client, subscribe
+from edge.intake.sources.mqtt.client import connect, hung_up, make_client, port_advice, subscribe
 from rules.problems import in_words
 from sinks.base import refusal_of
 from sql.record import replace
@@ -40,6 +40,7 @@ class Visit:
         self._options = replace(options, client_id="", session_expiry_s=0, status_prefix=None)
         self._changed = threading.Condition()
         self._answer: Any = None
+        self._has_ended = False
         self._granted: dict[int, list[Any]] = {}
         self.messages: list[tuple[str, bytes, bool]] = []
         self.version: Version = "5"
@@ -83,7 +84,7 @@ class Visit:
         )
         failure = VisitFailed("no version of MQTT to try")
         for version in versions:
-            self.version, self._answer = version, None
+            self.version, self._answer, self._has_ended = version, None, False
             try:
                 return self._open(version)
             except VisitFailed as failed:
@@ -93,16 +94,20 @@ class Visit:
     def _open(self, version: Version) -> Client:
         client = make_client(self._options, version)
         client.on_connect = lambda _, __, ___, reason, ____: self._set_answer(reason)
+        client.on_disconnect = lambda *_: self._end()
         client.on_subscribe = lambda _, __, mid, reasons, ___: self._set_granted(mid, reasons)
         client.on_message = lambda _, __, message: self._take(message)
         server = self._options.server
         try:
             connect(client, self._options, version)
         except (OSError, ValueError) as error:
-            raise VisitFailed(f"{server} cannot be reached: {in_words(error)}") from error
+            why = in_words(error) + port_advice(error, server)
+            raise VisitFailed(f"{server} cannot be reached: {why}") from error
         client.loop_start()
         try:
-            self._wait(lambda: self._answer is not None, f"{server} did not answer within {ANSWER_S:g} s")
+            self._wait(self._is_settled, f"{server} did not answer within {ANSWER_S:g} s")
+            if self._answer is None:
+                raise VisitFailed(f"{server}: {hung_up(server)}")
             if self._answer.is_failure:
                 raise VisitFailed(f"{server} refused the connection: {refusal_of(str(self._answer))}")
         except VisitFailed:
@@ -118,6 +123,14 @@ class Visit:
     def _set_answer(self, reason: object) -> None:
         with self._changed:
             self._answer = reason
+            self._changed.notify_all()
+
+    def _is_settled(self) -> bool:
+        return self._answer is not None or self._has_ended
+
+    def _end(self) -> None:
+        with self._changed:
+            self._has_ended = True
             self._changed.notify_all()
 
     def _set_granted(self, mid: int, reasons: list[Any]) -> None:
