@@ -36,12 +36,16 @@ KEPT_SETTINGS = ("gateway", "spool_id")
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The number of entries saved, those that could not be read, and the new path of the damaged original."""
+    """The number of entries saved, those that could not be read, and the new path of the damaged original.
+
+    missing   rows that the damaged spool had by its own count, and that are neither saved nor set aside
+    """
 
     rows: int
     set_aside: int
     state: int
     lost: tuple[str, ...]
+    missing: int
     original: Path
 
 
@@ -52,6 +56,7 @@ class _Saved:
     state: int = 0
     bytes: int = 0
     highest: int = 0
+    missing: int = 0
     lost: list[str] = field(default_factory=list)
 
 
@@ -84,7 +89,7 @@ def repair(path: Path) -> Repair:
             fresh.rename(path)
             for leftover in _database_files(copy):
                 leftover.unlink(missing_ok=True)
-        return Repair(saved.rows, saved.set_aside, saved.state, tuple(saved.lost), original)
+        return Repair(saved.rows, saved.set_aside, saved.state, tuple(saved.lost), saved.missing, original)
     finally:
         lock.release()
 
@@ -159,9 +164,11 @@ def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, sa
     counters = {
         name: value
         for name, value in rows_of(damaged, "SELECT name, value FROM counters", saved.lost)
-        if name in (*COUNTERS, "changes") and isinstance(value, int) and 0 <= value < SEQ_MAX
+        if name in (*COUNTERS, "changes", "rows") and isinstance(value, int) and 0 <= value < SEQ_MAX
     }
-    counters |= {"rows": saved.rows + saved.set_aside, "bytes": saved.bytes}
+    held = saved.rows + saved.set_aside
+    saved.missing = max(0, counters.get("rows", 0) - held)
+    counters |= {"rows": held, "bytes": saved.bytes, "lost": counters.get("lost", 0) + saved.missing}
     whole.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", list(counters.items()))
     for (seq,) in rows_of(damaged, "SELECT seq FROM sqlite_sequence WHERE name = 'rows'", saved.lost):
         if isinstance(seq, int) and seq < SEQ_MAX // 2:

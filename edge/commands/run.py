@@ -55,12 +55,14 @@ def run(arguments: argparse.Namespace) -> int:
     os.umask(0o077)  # files of the gateway are private to its user
     from edge.deploy.checks.usable import check_usable, unwritable
     from edge.deploy.reading.reader import NotRead, RuleReader
+    from edge.journal.versions import check_versions
 
     try:
         rules = RuleReader(settings, arguments.rules)
         check_usable(settings)
         if problem := unwritable(settings.data.dir):
             raise UsageError(problem)
+        check_versions(settings.data.dir)
         rules.start()
         from edge.daemon import Daemon
 

@@ -91,7 +91,9 @@ def _repair(path: Path, arguments: argparse.Namespace) -> int:
     print(f"the original is {repair.original}")
     for text in repair.lost:
         print(f"lost: {text}")
-    return 0
+    if repair.missing:
+        print(f"{repair.missing} rows are lost")
+    return 1 if repair.missing or repair.lost else 0
 
 
 def _replay(path: Path, arguments: argparse.Namespace) -> int:

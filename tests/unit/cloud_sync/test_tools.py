@@ -72,6 +72,7 @@ def test_repair_keeps_all_that_is_readable_and_the_original(path: Path) -> None:
         identity = spool.spool_id
     result = repair(path)
     assert (result.rows, result.set_aside, result.state, result.lost) == (4, 1, 1, ())
+    assert result.missing == 0
     assert result.original.exists()
     with closing(Spool(path, "gw1")) as spool:
         assert spool.spool_id == identity and spool.state() == {"position": b"42"}
@@ -96,7 +97,9 @@ def test_repair_saves_the_readable_part_of_a_broken_file(tmp_path: Path) -> None
     assert result.lost and 190 <= result.rows < 200 and result.state == 1, (
         "only the rows of one page are lost"
     )
+    assert result.missing == 200 - result.rows
     with closing(Spool(path, "gw1")) as spool:
+        assert spool.stats().counters["lost"] == result.missing
         assert spool.state() == {"position": b"42"}
         spool.append(records(1), NOW_MS)
         spool.commit(NOW_MS)
