@@ -44,6 +44,10 @@ class Clock(Protocol):
     def steps(self) -> int:
         """The number of jumps of the wall clock, in either direction."""
 
+    @property
+    def ahead_ms(self) -> int:
+        """How far the last answer was ahead of the wall clock, which was set back or is not set yet."""
+
     def now_ms(self) -> int:
         """Milliseconds since the epoch; never smaller than an earlier answer."""
 
@@ -73,6 +77,7 @@ class SteadyTime:
     def __init__(self, on_step: Callable[[int], None] | None = None) -> None:
         """`on_step` gets the milliseconds by which the wall clock has jumped; negative: back."""
         self.steps = 0
+        self.ahead_of_wall_ms = 0
         self._on_step = on_step
         self._now: float | None = None
         self._monotonic_ms = 0
@@ -101,6 +106,7 @@ class SteadyTime:
             else:  # a clock that is not set yet is no goal to wait for
                 self._now = max(wall_ms, before + elapsed * (SLEW if wall_ms >= SANE_FROM_MS else 1))
         self._ahead_ms, self._monotonic_ms = ahead_ms, monotonic_ms
+        self.ahead_of_wall_ms = int(self._now) - wall_ms
         return int(self._now)
 
     def _count(self, by_ms: float) -> None:
@@ -120,6 +126,10 @@ class SystemClock:
     @property
     def steps(self) -> int:
         return self._steady.steps
+
+    @property
+    def ahead_ms(self) -> int:
+        return self._steady.ahead_of_wall_ms
 
     def now_ms(self) -> int:
         with self._lock:
@@ -158,6 +168,10 @@ class SimulatedClock:
     @property
     def steps(self) -> int:
         return self._steady.steps
+
+    @property
+    def ahead_ms(self) -> int:
+        return self._steady.ahead_of_wall_ms
 
     def now_ms(self) -> int:
         return self._steady.read(self._wall_ms, self._monotonic_ms)

@@ -18,6 +18,10 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_build_info": ("gauge", "1; version and build of the program are its labels."),
     "penstock_resident_bytes": ("gauge", "Resident memory of the process."),
     "penstock_clock_steps_total": ("counter", "Jumps of the wall clock by a second or more."),
+    "penstock_clock_ahead_seconds": (
+        "gauge",
+        "How far the gateway's time is ahead of the wall clock, since that was set back.",
+    ),
     "penstock_rules": ("gauge", "Rules by state: running, stopped, asleep, failed."),
     "penstock_reloads_total": ("counter", "Changes of the rule directory that were taken over."),
     "penstock_defects_total": ("counter", "Errors inside the engine; the rows are dead letters."),

@@ -41,6 +41,7 @@ class Samples:
         yield sample("penstock_build_info", 1, version=version(), build=build())
         yield sample("penstock_resident_bytes", resident_bytes())
         yield sample("penstock_clock_steps_total", daemon.clock.steps)
+        yield sample("penstock_clock_ahead_seconds", daemon.clock.ahead_ms / 1000)
         yield sample("penstock_rules", len(daemon.manager.running), state="running")
         yield sample("penstock_rules", len(daemon.manager.stopped), state="stopped")
         yield sample("penstock_rules", len(daemon.manager.asleep), state="asleep")

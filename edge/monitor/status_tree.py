@@ -54,7 +54,11 @@ class StatusTree:
             "now_ms": daemon.clock.now_ms(),
             "up_s": (daemon.clock.monotonic_ms() - daemon.started_ms) // 1000,
             "resident_bytes": resident_bytes(),
-            "clock": {"steps": daemon.clock.steps, "sane": daemon.clock.is_sane()},
+            "clock": {
+                "steps": daemon.clock.steps,
+                "sane": daemon.clock.is_sane(),
+                "ahead_ms": daemon.clock.ahead_ms,
+            },
             "ready": not_ready(daemon),
         }
 

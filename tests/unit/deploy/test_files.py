@@ -106,7 +106,7 @@ def test_prometheus_accepts_the_configuration_and_the_alerts(tmp_path: Path) -> 
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "13 rules found" in done.stdout
+    assert "14 rules found" in done.stdout
 
 
 PAUSED_ONCE = """

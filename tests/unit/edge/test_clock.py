@@ -67,8 +67,9 @@ def test_time_goes_on_from_an_earlier_run_when_the_clock_was_set_back_in_between
     assert (clock.now_ms(), clock.steps) == (SANE_FROM_MS + hour, 1)
     clock.move(1_000)
     assert clock.now_ms() == SANE_FROM_MS + hour + 900, "slower, until the wall clock has caught up"
+    assert clock.ahead_ms == hour - 100
     clock.set_wall(SANE_FROM_MS + 2 * hour)
-    assert clock.now_ms() == SANE_FROM_MS + 2 * hour
+    assert (clock.now_ms(), clock.ahead_ms) == (SANE_FROM_MS + 2 * hour, 0)
 
 
 def test_a_clock_that_is_not_set_yet_does_not_slow_time_down() -> None:
