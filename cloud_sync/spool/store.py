@@ -134,9 +134,10 @@ class Store:
         """The random id given at creation: sequence numbers are unique only within the life of one spool."""
         meta = dict(self.db.execute("SELECT key, value FROM meta").fetchall())
         if meta.get("gateway", self.gateway) != self.gateway and self.number("SELECT count(*) FROM rows"):
+            old = meta["gateway"]
             raise SpoolError(
-                f"spool {self.path} holds rows of gateway {meta['gateway']!r}, not {self.gateway!r}; "
-                "upload them under the old id first (penstock spool replay), or move the spool away"
+                f"spool {self.path} holds rows of gateway {old!r}, not {self.gateway!r}; upload them under "
+                f"the old id first (penstock spool replay --gateway-id {old} TARGET), or move the spool away"
             )
         spool_id = str(meta.get("spool_id") or os.urandom(6).hex())
         # an unchanged spool opens without writing, even on a full disk

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SQLITE_FIXED = (3, 51, 3)
 """The first release without the WAL-reset defect, which needs two writing connections; penstock has one."""
 
+FREE_BYTES = 1_000_000_000
+"""Twice the default of limits.spoolBytesMax."""
+
 LIBRARIES = ("pydantic", "sqlglot", "paho-mqtt", "msgspec", "pyyaml")
 OPTIONAL = {"pyspark": "no cloud job here"}
 
@@ -129,8 +132,12 @@ def _data(directory: Path) -> list[tuple[str, str]]:
     if problem := unwritable(directory):
         return [("error", problem)]
     free = shutil.disk_usage(existing_part(directory)).free
-    level = "warning" if free < 1_000_000_000 else "ok"
-    return [(level, f"data directory {directory}: {free // 1_000_000} MB free")]
+    text = f"data directory {directory}: {free // 1_000_000} MB free"
+    if free >= FREE_BYTES:
+        return [("ok", text)]
+    return [
+        ("warning", f"{text}; on a full disk the intake stops: free space, or lower limits.spoolBytesMax")
+    ]
 
 
 def _java() -> tuple[str, str]:

@@ -111,6 +111,15 @@ class MqttConfig(Section):
     """`<prefix>/<client id>/status` has, retained, JSON: that the gateway is there, its version and the hash
     of each rule, or that it is gone; null: no status and no last will."""
 
+    @field_validator("qos", mode="before")
+    @classmethod
+    def _no_second_quality(cls, qos: object) -> object:
+        if str(qos) == "2":
+            raise ValueError(
+                "QoS 2 is not used; with 1 repetitions are recognised, which has the same effect"
+            )
+        return qos
+
     @field_validator("server")
     @classmethod
     def _is_broker_url(cls, server: str | None) -> str | None:

@@ -119,7 +119,12 @@ class Snapshots:
                 state = pages.read(path)
                 self.last_bytes = _stored_bytes(path)
             except (OSError, ValueError) as error:
-                log.error("snapshot.unreadable", extra={"file": str(path), "error": in_words(error)})
+                note = (
+                    "the one before it and a longer part of the journal give the same state; check the disk"
+                )
+                log.error(
+                    "snapshot.unreadable", extra={"file": str(path), "error": in_words(error), "note": note}
+                )
                 continue
             return Snapshot(position, state)
         return None

@@ -32,7 +32,12 @@ def add_upload(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file with the key that signs manifests (default: cloud.signKey of the configuration)",
     )
-    parser.add_argument("target", metavar="TARGET", help="directory or object store URL")
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="directory or object store URL (default: cloud.target of the configuration)",
+    )
 
 
 def spool_path(arguments: argparse.Namespace) -> Path:
@@ -59,11 +64,14 @@ def upload(path: Path, arguments: argparse.Namespace) -> int:
     from edge.clock import SystemClock
     from edge.config import load
 
+    config = load(arguments.config)
+    if (address := arguments.target or config.cloud.target) is None:
+        raise UsageError("no TARGET is given, and the configuration has no cloud.target")
     try:
-        target = open_target(arguments.target)
+        target = open_target(address)
     except BadTarget as error:
         raise UsageError(str(error)) from None
-    gateway = str(arguments.gateway_id or load(arguments.config).gateway.id)
+    gateway = str(arguments.gateway_id or config.gateway.id)
     return tools.replay(
         path, gateway, target, SystemClock().now_ms(), _sign_key(arguments), layout(arguments)
     )

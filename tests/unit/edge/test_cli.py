@@ -248,6 +248,26 @@ def test_spool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("verb", [["cloud", "upload-once"], ["spool", "replay"]])
+def test_uploads_by_hand_go_to_the_target_of_the_configuration(
+    tmp_path: Path, verb: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cloud_sync.records import Record
+    from cloud_sync.spool import Spool
+
+    with closing(Spool(tmp_path / "spool.db", "gw")) as spool:
+        spool.append([Record("hot", "2026-11-21", b'{"window":1}')], 0)
+        spool.commit(0)
+    config = tmp_path / "gateway.yaml"
+    config.write_text("gateway: {id: gw}\n")
+    command = [*verb, "--data", str(tmp_path), "--config", str(config)]
+    assert main(command) == 2
+    assert "no TARGET is given, and the configuration has no cloud.target" in capsys.readouterr().err
+    config.write_text(f"gateway: {{id: gw}}\ncloud: {{target: {tmp_path / 'bucket'}}}\n")
+    assert main(command) == 0
+    assert list((tmp_path / "bucket").rglob("*.jsonl.gz"))
+
+
+@pytest.mark.parametrize("verb", [["cloud", "upload-once"], ["spool", "replay"]])
 @pytest.mark.parametrize("by", ["configuration", "file", "nothing"])
 def test_uploads_by_hand_are_signed_as_the_gateway_s(tmp_path: Path, verb: list[str], by: str) -> None:
     """Unsigned ones would stay in quarantine: nothing uploads their manifests again."""

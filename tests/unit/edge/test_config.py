@@ -88,6 +88,14 @@ def test_mistakes_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, ex
     assert str(tmp_path) in str(caught.value)
 
 
+@pytest.mark.parametrize("source", ["file", "environment"])
+def test_the_quality_of_service_that_is_not_used_is_told_why(tmp_path: Path, source: str) -> None:
+    path = written(tmp_path, "mqtt: {qos: 2}\n") if source == "file" else None
+    environment = {} if path else {"PENSTOCK__MQTT__QOS": "2"}
+    with pytest.raises(ConfigError, match=r"mqtt\.qos: QoS 2 is not used; with 1"):
+        load(path, environment)
+
+
 def test_an_unknown_variable_is_an_error() -> None:
     with pytest.raises(
         ConfigError, match="PENSTOCK__MQTT__SEVER: unknown key 'SEVER'; expected one of CAFILE,"
