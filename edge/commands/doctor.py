@@ -20,6 +20,7 @@ from edge.commands.shared import rule_arguments
 from edge.commands.shared.argument_types import duration
 
 if TYPE_CHECKING:
+    from rules.compiled import Compiled
     from rules.problems import FileProblem
 
 SQLITE_FIXED = (3, 51, 3)
@@ -30,6 +31,13 @@ FREE_BYTES = 1_000_000_000
 
 LIBRARIES = ("pydantic", "sqlglot", "paho-mqtt", "msgspec", "pyyaml")
 OPTIONAL = {"pyspark": "no cloud job here"}
+
+CLIENTS = {
+    "redis": ("redis", "redis"),
+    "redisPub": ("redis", "redis"),
+    "kafka": ("confluent_kafka", "kafka"),
+}
+"""The module that an action needs, and the extra that installs it; `sql` needs one for some servers only."""
 
 BROKER_HINT = (
     "mosquitto keeps 20 messages in flight and 1000 queued per absent client, and drops the rest silently; "
@@ -77,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     compiled = None
     if arguments.rules is not None:
         compiled, problems = rule_arguments.compile_files([arguments.rules], config.gateway.zone)
-        findings += _problems(arguments.rules, problems)
+        findings += [*_problems(arguments.rules, problems), *_clients(compiled)]
     if arguments.for_ms > 0:
         findings += look(config, compiled, arguments.for_ms / 1_000)
     for level, text in findings:
@@ -89,6 +97,17 @@ def _problems(rules: Path, problems: list[FileProblem]) -> list[tuple[str, str]]
     """The number of errors in rule files, which `penstock check` prints."""
     errors = sum(problem.is_error for problem in problems)
     return [("error", f"{errors} errors in the rules: see penstock check {rules}")] if errors else []
+
+
+def _clients(compiled: Compiled) -> list[tuple[str, str]]:
+    """Actions whose client is not installed here: the gateway would keep their results waiting."""
+    found = []
+    for rule in compiled.rules.values():
+        for sink in {action.sink for action in rule.actions} & set(CLIENTS):
+            module, extra = CLIENTS[sink]
+            if find_spec(module) is None:
+                found.append(("error", f"rule '{rule.id}': {sink} needs pip install 'penstock[{extra}]'"))
+    return found
 
 
 def _libraries() -> list[tuple[str, str]]:

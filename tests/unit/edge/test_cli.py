@@ -304,6 +304,27 @@ def test_a_key_that_could_be_guessed_signs_nothing(
         assert reason in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("sink", "extra"), [("redis", "redis"), ("redisPub", "redis"), ("kafka", "kafka")])
+def test_doctor_names_an_action_whose_client_is_not_installed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sink: str, extra: str
+) -> None:
+    settings = {
+        "redis": "{addr: 'h:1', key: k}",
+        "redisPub": "{address: 'h:1', channel: c}",
+        "kafka": "{brokers: 'h:1', topic: t}",
+    }
+    (tmp_path / "r.yaml").write_text(
+        "streams: ['CREATE STREAM m () WITH (DATASOURCE=\"t\")']\n"
+        f"rules: [{{id: r, sql: SELECT a FROM m, actions: [{{{sink}: {settings[sink]}}}]}}]\n"
+    )
+    command = ["doctor", "--data", str(tmp_path / "data"), "--rules", str(tmp_path), "--for", "0"]
+    assert main(command) == 0, capsys.readouterr().out
+    for module in ("redis", "confluent_kafka"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert main(command) == 1
+    assert f"error    rule 'r': {sink} needs pip install 'penstock[{extra}]'" in capsys.readouterr().out
+
+
 def test_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--data", str(tmp_path)]) == 0
     out = capsys.readouterr().out

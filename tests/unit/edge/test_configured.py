@@ -48,7 +48,7 @@ CONFIGURED = configured_of(CONFIG)
         ('DATASOURCE="t", CONF_KEY="cells"', None),
         ('DATASOURCE="t", CONF_KEY="db"', "has no 'server'"),
         ('DATASOURCE="t", CONF_KEY="typo"', "unknown setting 'sever'; it may have caFile, "),
-        ('DATASOURCE="t", CONF_KEY="exact"', "qos: Input should be less than or equal to 1"),
+        ('DATASOURCE="t", CONF_KEY="exact"', "qos: QoS 2 is not used; with 1"),
         ('DATASOURCE="t", CONF_KEY="lost"', "names connection 'farr', which the gateway does not configure"),
         ('DATASOURCE="t", CONF_KEY="half"', "needs both the certificate file and the key file"),
         ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plant"', None),
