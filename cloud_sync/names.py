@@ -122,6 +122,16 @@ def arrival_name(data_name: str, at_ms: int) -> str:
     return f"{ARRIVALS_FOLDER}/{arrival_hour(at_ms)}/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"
 
 
+def is_of_uploads(folder: str) -> bool:
+    """True for a folder at the top of a bucket in which gateways upload rows or what belongs to them.
+
+    >>> [name for name in ("v1", "v2-arrivals", "v2-archive", "gw=a", "fleet") if is_of_uploads(name)]
+    ['v1', 'v2-arrivals']
+    """
+    by_version = (*map(data_folder, VERSIONS), *map(manifest_folder, VERSIONS))
+    return folder in (*by_version, ARRIVALS_FOLDER, SCHEMAS_FOLDER, HEARTBEATS_FOLDER)
+
+
 def schema_name(rule: str, schema: str) -> str:
     """The name of a schema file; `schema` is the hash of the rule and the id of the schema.
 

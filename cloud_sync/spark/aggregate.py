@@ -27,12 +27,11 @@ from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.ledger.files import FILES, hour_of
 from cloud_sync.spark.ledger.identities import settle
 from cloud_sync.spark.ledger.metrics import Counts
+from cloud_sync.spark.ledger.quarantine import QUARANTINE
 from cloud_sync.spark.ledger.ranges import overlapping
 from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
 
-QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING, place STRING"
-"""The files that do not count. `place` is the path of the manifest, NULL if there is none."""
 RECORDS_PARTS_MAX = 50
 """A partition of records with more parts than this is written again as one part."""
 FLEET_PARTITION = ("of_rule", "of_level", "of_day")

@@ -190,9 +190,8 @@ def _read_batches(
 def _rows(file: dict[str, Any], keys: Keys | None) -> Iterator[dict[str, Any]]:
     path = file["manifest"]
     try:
-        for what, most in (("length", MANIFEST_BYTES_MAX), ("data_length", FILE_BYTES_MAX)):
-            if file[what] is not None and file[what] > most:
-                raise Bad(f"a file of {file[what]} bytes is beyond the bound of {most}")
+        _check_whole("manifest", file["length"], file["announcement"], MANIFEST_BYTES_MAX)
+        _check_whole("file", file["data_length"], file["content"], FILE_BYTES_MAX)
         # Spark reads no empty files.
         announcement = b"" if file["length"] == 0 else file["announcement"]
         content = b"" if file["data_length"] == 0 else file["content"]
@@ -202,6 +201,14 @@ def _rows(file: dict[str, Any], keys: Keys | None) -> Iterator[dict[str, Any]]:
         return
     for record in records:
         yield row_of(path, manifest, record)
+
+
+def _check_whole(what: str, length: int | None, content: bytes | None, most: int) -> None:
+    """Raises Bad for a file that is there and was not read."""
+    if length and length > most:
+        raise Bad(f"a file of {length} bytes is beyond the bound of {most}")
+    if length and content is None:
+        raise Bad(f"the {what} is there and cannot be read; give the user of this job the right to read it")
 
 
 def row_of(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 
 The list of files that were taken in is a table beside the fleet, in the same version. So there is no
 checkpoint that could be lost or disagree: a run that is killed at any instant is as if it had not begun, or
-as if it had ended. Every run reads files that do not count again, so one that was restored, or that came
+as if it had ended. Every run looks again at files that do not count, so one that was restored, or that came
 after its manifest, counts in the next.
 """
 
@@ -17,11 +17,12 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cloud_sync.names import is_of_uploads
 from cloud_sync.spark.arrivals import LOOKBACK_MS, Listing, recent
 from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import Held, held
 from cloud_sync.spark.ledger.metrics import Metrics, noteworthy, write
-from cloud_sync.spark.session import SparkMissing, failure_in_words, session
+from cloud_sync.spark.session import SparkMissing, failure_in_words, remedied, session
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
 from cloud_sync.spark.tables import (
     Conflict,
@@ -124,7 +125,7 @@ def opened(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]
             except (Py4JJavaError, PySparkException) as error:
                 raise JobError(f"Spark failed: {failure_in_words(error)}") from error
     except OSError as error:
-        raise JobError(in_words(error)) from error
+        raise JobError(remedied(in_words(error))) from error
     except _IN_WORDS as error:
         raise JobError(str(error)) from error
 
@@ -145,8 +146,9 @@ def check_made(spark: SparkSession, out: str) -> None:
 def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> Metrics:
     """Take in every file that the tables do not know."""
     source, storage = open_storage(spark, bucket), open_storage(spark, out)
-    if not source.is_folder(""):
-        raise JobError(f"there is no bucket directory {bucket}")
+    if not any(map(is_of_uploads, source.names(""))):
+        found = "holds no uploads" if source.is_folder("") else "is no folder"
+        raise JobError(f"{bucket} {found}; give the path to which gateways upload (cloud.target)")
     tables = Tables(spark, storage)
     run = uuid.uuid4().hex[:12]
     if options.dry_run:
@@ -179,9 +181,9 @@ def _checked(spark: SparkSession, bucket: Storage, tables: Tables, options: Opti
     from cloud_sync.spark import intake
 
     current = tables.current()
-    metrics = Metrics(version=current.number)
-    new = _new(spark, bucket, tables, _listing(bucket, current, options).folders)
-    with closing(_batches(new, options.files_per_batch)) as batches:
+    found = _found(spark, bucket, tables, _listing(bucket, current, options).folders)
+    metrics = Metrics(version=current.number, quarantined=found.others.count() if found.others else 0)
+    with closing(_batches(found.new, options.files_per_batch)) as batches:
         for named in filter(None, batches):
             listed = intake.measured(bucket, named)
             read = intake.read(spark, bucket, listed, options.keys).persist()
@@ -202,26 +204,37 @@ def _listing(bucket: Storage, current: Version, options: Options) -> Listing:
     return recent(bucket, Listing([], current.listed_ms, current.turn), at_ms, options.lookback_ms)
 
 
-def _new(spark: SparkSession, bucket: Storage, tables: Tables, folders: list[str] | None) -> DataFrame:
-    """The files (rows of `intake.NAMES`) that the tables do not know: those found in some folders of
-    arrivals, and those in quarantine."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The files that a run looks at: `new` ones (rows of `intake.NAMES`), with those in quarantine whose turn
+    it is. `others` stay there until it is theirs (None: there are none); `looked_at` is as in `Version`."""
+
+    new: DataFrame
+    others: DataFrame | None
+    looked_at: str
+
+
+def _found(spark: SparkSession, bucket: Storage, tables: Tables, folders: list[str] | None) -> _Found:
+    """The files in some folders of arrivals that the tables do not know, and those in quarantine."""
     from pyspark.sql import functions as F
 
-    from cloud_sync.spark import aggregate, intake
-    from cloud_sync.spark.ledger import files
+    from cloud_sync.spark import intake
+    from cloud_sync.spark.ledger import files, quarantine
+    from cloud_sync.spark.tables import local
 
     current = tables.current()
-    bad = tables.read([part.path for part in current.quarantine], aggregate.QUARANTINE)
-    # A run that was killed may have taken in files that were in quarantine before.
-    hours = None if folders is None else [*folders, *(files.hours_of(bad) if current.quarantine else ())]
-    known = files.known(tables, current, hours)
+    bad = quarantine.read(tables, current)
+    again, looked_at = quarantine.due(bad, current.looked_at) if current.quarantine else ([], "")
+    # A file that a killed run has taken in out of quarantine is found again by its numbers (`ranges`).
+    known = files.known(tables, current, folders)
     found = intake.listing(spark, bucket, folders).unionByName(
-        bad.selectExpr("manifest AS name", "place"), allowMissingColumns=True
+        local(spark, again, "name STRING, place STRING"), allowMissingColumns=True
     )
     # Of several places the first one that was seen now, else the one where it was found before.
     best = F.min(F.struct(F.isnull("length").alias("1"), F.isnull("place").alias("2"), "place", "length"))
     each = found.groupBy("name").agg(best.alias("best")).select("name", "best.place", "best.length")
-    return each.join(known, "name", "left_anti")
+    others = bad.join(found, bad["manifest"] == found["name"], "left_anti").dropDuplicates(["manifest"])
+    return _Found(each.join(known, "name", "left_anti"), others if looked_at else None, looked_at)
 
 
 def _batches(new: DataFrame, size: int) -> Generator[list[Any]]:
@@ -259,6 +272,7 @@ class _Run:
         self._is_first = not current.number
         self._metrics = Metrics(run=run, version=current.number)
         self._quarantine: list[Part] = []
+        self._looked_at = ""
         self._quarantine_before = current.quarantine
         self._heartbeats = current.heartbeats
         self._listing = _listing(bucket, current, options)
@@ -266,8 +280,9 @@ class _Run:
     def all(self) -> Metrics:
         """Take in all new files in batches; each is a version. The first one holds the new heartbeats."""
         self._heartbeats = self._newest_heartbeats()
-        new = _new(self._spark, self._bucket, self._tables, self._listing.folders)
-        with closing(_batches(new, self._options.files_per_batch)) as batches:
+        found = _found(self._spark, self._bucket, self._tables, self._listing.folders)
+        self._keep(found)
+        with closing(_batches(found.new, self._options.files_per_batch)) as batches:
             for number, named in enumerate(batches):
                 self._renew()
                 self._batch(named, f"{self._run}-{number}")
@@ -276,6 +291,17 @@ class _Run:
         if self._metrics.files:
             self._metrics.twins = self._twins()
         return self._metrics
+
+    def _keep(self, found: _Found) -> None:
+        """Let the files stay in quarantine that this run does not look at."""
+        from cloud_sync.spark.ledger.quarantine import QUARANTINE
+
+        self._looked_at = found.looked_at
+        if found.others is not None:
+            path = f"quarantine/run={self._run}-others"
+            self._tables.write(found.others.coalesce(1), path)
+            self._quarantine = [Part(path, self._tables.read([path], QUARANTINE).count())]
+            self._metrics.quarantined = self._quarantine[0].rows
 
     def _batch(self, named: list[Any], run: str) -> None:
         from cloud_sync.spark.aggregate import Batch
@@ -289,10 +315,11 @@ class _Run:
         is_last = len(named) < self._options.files_per_batch
         if is_last:  # all that was listed is taken in
             version.listed_ms, version.turn = self._listing.at_ms, self._listing.turn
+            version.looked_at = self._looked_at
         listed = measured(self._bucket, named)
         self._metrics.batches += bool(listed)
-        # Each run reads every file that does not count, so in the end the table holds its findings alone.
-        # Until then those of the last run stay: were this one killed, the next would know where to look.
+        # In the end the table holds what this run has found, and the files that it did not look at. Until
+        # then those of the last run stay: were this one killed, the next would know where to look.
         version.quarantine = list(self._quarantine)
         version.heartbeats = self._heartbeats
         at_ms = self._listing.at_ms
@@ -337,10 +364,12 @@ class _Run:
 def _same(tables: Tables, version: Version) -> bool:
     """True if a version without new files equals the current one: the same heartbeats and turn,
     and in quarantine the same files for the same reasons."""
-    from cloud_sync.spark.aggregate import QUARANTINE
+    from cloud_sync.spark.ledger.quarantine import QUARANTINE
 
     current = tables.current()
-    if version.heartbeats != current.heartbeats or version.turn != current.turn:
+    if version.heartbeats != current.heartbeats:
+        return False
+    if (version.turn, version.looked_at) != (current.turn, current.looked_at):
         return False
     if not (version.quarantine and current.quarantine):
         return not (version.quarantine or current.quarantine)

@@ -180,18 +180,37 @@ def _ship(spark: SparkSession) -> None:
 TABLE_REMEDY = "restore the file from a copy, or make the tables anew in an empty OUT"
 
 
+REMEDIES = {
+    "is not a parquet file": TABLE_REMEDY,
+    "permission denied": "give the user of this job the right to it",
+    "no space left on device": "free space and run it again; nothing is lost",
+    "file exists": "a file is where a folder has to be: give another path",
+    "not a directory": "a file is where a folder has to be: give another path",
+}
+"""What to do about a failure that the system or Spark tells with these words."""
+
+
+def remedied(text: str) -> str:
+    """A failure with its remedy, where it has one.
+
+    >>> remedied("permission denied: 'fleet'")
+    "permission denied: 'fleet'; give the user of this job the right to it"
+    """
+    found = next((remedy for sign, remedy in REMEDIES.items() if sign in text.lower()), None)
+    return f"{text}; {found}" if found else text
+
+
 def failure_in_words(error: Exception) -> str:
-    """The first lines of an error of Spark and of its deepest cause, such as a full disk; for a damaged table
-    with the remedy. An error of Spark Connect has no cause."""
+    """The first lines of an error of Spark and of its deepest cause, such as a full disk, with the remedy. An
+    error of Spark Connect has no cause."""
     java: Any = vars(error).get("java_exception") or vars(error).get("_origin")
     if java is None:
-        return _first_line(str(error))
+        return remedied(_first_line(str(error)))
     told, cause = _first_line(str(java.getMessage())), java
     while cause.getCause() is not None:
         cause = cause.getCause()
     last = _first_line(str(cause))
-    found = told if last.endswith(told) else f"{told}: {last}"
-    return f"{found}; {TABLE_REMEDY}" if "is not a Parquet file" in last else found
+    return remedied(told if last.endswith(told) else f"{told}: {last}")
 
 
 def _first_line(text: str) -> str:

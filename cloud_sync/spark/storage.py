@@ -116,16 +116,15 @@ class LocalStorage:
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{uuid.uuid4().hex}")
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
         try:
+            _write(temporary, content)
             path.hardlink_to(temporary)
         except FileExistsError:
             return False
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
         finally:
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
         return True
 
     def delete(self, name: str) -> None:
@@ -286,6 +285,14 @@ class ObjectStorage:
         """The names of all files below a folder."""
         with _as_os_error():
             yield from self._target.names(f"{folder}/" if folder else "")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file, durably."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _lengths(length: Callable[[str], int | None], names: Sequence[str]) -> dict[str, int]:

@@ -69,6 +69,7 @@ class Version:
     `checks`: the checks that records broke. `schemas`: those of each rule, by its id,
     in the order in which they appeared; their files are copied into OUT.
     `listed_ms`, `turn`: the last listing of the bucket of which all new files were taken in (`arrivals`).
+    `looked_at`: the last file in quarantine that a run has looked at again, if there are others.
     """
 
     number: int = 0
@@ -87,6 +88,7 @@ class Version:
     schemas: dict[str, list[str]] = field(default_factory=dict)
     listed_ms: int = 0
     turn: str = ""
+    looked_at: str = ""
 
     def paths(self) -> set[str]:
         """Every part of every table."""
@@ -117,6 +119,7 @@ def encode(version: Version) -> bytes:
         "schemas": version.schemas,
         "listedMs": version.listed_ms,
         "turn": version.turn,
+        "lookedAt": version.looked_at,
         **lists,
     }
     return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
@@ -143,6 +146,7 @@ def decode(content: bytes) -> Version:
         schemas=found.get("schemas", {}),
         listed_ms=found.get("listedMs", 0),
         turn=found.get("turn", ""),
+        looked_at=found.get("lookedAt", ""),
         **lists,
     )
 

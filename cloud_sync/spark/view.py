@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from cloud_sync.names import safe
 from cloud_sync.spark import fleet as states
 from cloud_sync.spark import quality
-from cloud_sync.spark.aggregate import QUARANTINE
 from cloud_sync.spark.heartbeats import HEARTBEATS
+from cloud_sync.spark.ledger import quarantine as bad_files
 from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables, Version
@@ -111,7 +111,7 @@ def quarantine(spark: SparkSession, out: str) -> DataFrame:
     """The files that do not count, each with the reason that the newest run found; files that are no
     heartbeats, and rows that break a check in files that count otherwise."""
     tables = Tables(spark, open_storage(spark, out))
-    bad = tables.read([part.path for part in tables.current().quarantine], QUARANTINE).drop("place")
+    bad = bad_files.read(tables, tables.current()).drop("place")
     wrong = _heartbeats(tables).where("reason IS NOT NULL")
     nothing = F.lit(None).cast("STRING")
     held = checks(spark, out).where(F.col("outcome") != quality.WARN)

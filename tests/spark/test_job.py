@@ -350,13 +350,6 @@ def test_an_empty_file_is_not_a_missing_one(spark: Any, bucket: Path, out: Path)
     assert quarantine(spark, out)[name] == "the manifest is empty: it was damaged in the bucket"
 
 
-def test_a_missing_bucket_is_one_sentence(
-    bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(bucket / "none", out)[0] == job.FAILED
-    assert "there is no bucket directory" in capsys.readouterr().err
-
-
 def test_a_failure_of_spark_has_its_cause_and_metrics_are_never_lost(
     spark: Any, bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -379,6 +372,7 @@ def test_a_second_run_is_refused_while_one_works(
 ) -> None:
     from cloud_sync.spark.lease import held
 
+    upload(bucket, "gw1", rows(random.Random(1), 3, minutes=1))
     with held(open_storage(spark, str(out)), "first", now_ms):
         assert run(bucket, out)[0] == job.FAILED
     assert "run first (process" in capsys.readouterr().err

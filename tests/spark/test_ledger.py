@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from cloud_sync.names import arrival_hour, arrival_name
-from cloud_sync.spark import view
-from cloud_sync.spark.ledger import files
+from cloud_sync.names import arrival_hour, arrival_name, manifest_name
+from cloud_sync.spark import arrivals, job, view
+from cloud_sync.spark.ledger import files, quarantine
 from cloud_sync.spark.storage import open_storage
-from cloud_sync.spark.tables import TIER, Part, Tables, Version
+from cloud_sync.spark.tables import TIER, Part, Tables, Version, local
 from tests.spark.support import DAY_MS, brute_force, fleet_table, put, rows, run, stated, upload
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
@@ -88,6 +88,82 @@ def test_a_run_reads_of_the_table_only_what_it_lists(spark: Any, out: Path) -> N
     known = files.known(tables, version, [names[1_000], names[1_001]])
     assert sorted(row[0] for row in known.collect()) == sorted(f"file{at}" for at in range(100_000, 100_200))
     assert _rows_read(known) <= hours * 100 // 4
+
+
+def test_a_run_looks_again_at_some_of_the_files_in_quarantine_in_turn(
+    spark: Any, bucket: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five files are damaged. When their hour is not listed any more, a run looks at two of them."""
+    monkeypatch.setattr(arrivals, "IN_TURN", 0)
+    monkeypatch.setattr(quarantine, "LOOKED_AT", 2)
+    sent = rows(random.Random(4), 10)
+    names = upload(bucket, "gw1", sent, rows_max=2)
+    whole = {name: (bucket / name).read_bytes() for name in names}
+    for name in names:
+        (bucket / name).write_bytes(whole[name][:-1])
+
+    def looked(hour: int) -> tuple[int, int, set[str]]:
+        """Numbers of files that count and that do not, and of the latter those that the run has looked at."""
+        _, metrics = run(bucket, out, now_ms=lambda: DAY_MS + hour * HOUR_MS)
+        found = view.quarantine(spark, str(out)).collect()
+        assert len(found) == metrics["quarantined"]
+        return metrics["files"], len(found), {row["file"] for row in found if metrics["run"] in row["run"]}
+
+    first, second, *_, last = sorted(names)
+    assert looked(0) == (0, 5, {*names})
+    assert looked(5) == (0, 5, {*names})  # listed: nobody has looked since
+    assert looked(6) == (0, 5, {*sorted(names)[2:4]})
+    assert looked(7) == (0, 5, {last, first})
+    (bucket / second).write_bytes(whole[second])
+    assert run(bucket, out, now_ms=lambda: DAY_MS + 8 * HOUR_MS, dry_run=True)[1]["quarantined"] == 4
+    assert looked(8) == (1, 4, {sorted(names)[2]})
+    for name in names:
+        (bucket / name).write_bytes(whole[name])
+    assert looked(9) == (2, 2, set())
+    assert looked(10) == (2, 0, set())
+    assert fleet_table(spark, out) == brute_force([("gw1", row) for row in sent])
+
+
+def test_files_in_quarantine_may_be_of_any_number_of_hours(spark: Any, bucket: Path, out: Path) -> None:
+    """The 1,500 files have left the bucket meanwhile, so they leave the table when they are looked at."""
+    upload(bucket, "gw1", rows(random.Random(5), 2))
+    run(bucket, out)
+    tables = Tables(spark, open_storage(spark, str(out)))
+    version, gone = tables.current().copy(), []
+    for number in range(1_500):
+        name = f"v2/gw=gw1/rule=hot/date=2025-11-20/{number}-{number}-ab.jsonl.gz"
+        place = arrival_name(name, DAY_MS - number * HOUR_MS)
+        gone.append((manifest_name(name), name, "the file is not there", "0", place))
+    tables.write(local(spark, gone, quarantine.QUARANTINE), "quarantine/run=0")
+    version.number, version.quarantine = version.number + 1, [Part("quarantine/run=0")]
+    tables.commit(version)
+    assert [run(bucket, out)[1]["quarantined"] for _ in range(2)] == [500, 0]
+
+
+def test_a_run_that_is_killed_between_batches_takes_files_out_of_quarantine_once(
+    spark: Any, bucket: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = rows(random.Random(6), 6)
+    names = upload(bucket, "gw1", sent, rows_max=2)
+    whole = {name: (bucket / name).read_bytes() for name in names}
+    for name in names:
+        (bucket / name).write_bytes(b"damaged")
+    assert run(bucket, out)[1]["quarantined"] == 3
+    for name in names:
+        (bucket / name).write_bytes(whole[name])
+    commit = Tables.commit
+
+    def commit_and_cut(tables: Tables, version: Version) -> None:
+        commit(tables, version)
+        raise OSError("the power went off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tables, "commit", commit_and_cut)
+        assert run(bucket, out, files_per_batch=1)[0] == job.FAILED
+    assert told(spark, out) == [("gw1", 2, 0, 0)]
+    assert run(bucket, out)[1]["files"] == 2
+    assert view.quarantine(spark, str(out)).isEmpty() and told(spark, out) == [("gw1", 6, 0, 0)]
+    assert fleet_table(spark, out) == brute_force([("gw1", row) for row in sent])
 
 
 def _rows_read(frame: Any) -> int:

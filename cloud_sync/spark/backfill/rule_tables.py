@@ -15,7 +15,7 @@ from cloud_sync.spark.backfill import handover, slots, worker
 from cloud_sync.spark.backfill.row_writer import FOUND
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.backfill.shares import shared
-from cloud_sync.spark.storage import literal, open_storage
+from cloud_sync.spark.storage import Storage, literal, open_storage
 from rules.compiled import CompiledRule
 from sql import Plan
 
@@ -85,9 +85,7 @@ def rows(
     spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, zone: str, cut: Cut = WHOLE
 ) -> DataFrame:
     """The rows of all rules (FOUND, and the columns of `slots`), by gateway and number in each partition."""
-    storage = open_storage(spark, raw)
-    if not storage.is_folder(""):
-        raise BackfillError(f"there is no folder {raw}")
+    storage = raw_events(spark, raw)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a batch is one file
     known = compiled(sources, zone).rules
     plans = {rule: known[rule].plan for rule in rules}
@@ -102,6 +100,15 @@ def rows(
     sorted_files = shared(spark, named).sortWithinPartitions("gateway", "path")
     run = partial(worker.run, tuple(sources), tuple(rules), zone, cut.is_open)
     return sorted_files.mapInArrow(run, FOUND + slots.definitions(plans.values()))
+
+
+def raw_events(spark: SparkSession, raw: str) -> Storage:
+    """The folder of raw events, or that of one gateway. Raises BackfillError if it is none."""
+    storage = open_storage(spark, raw)
+    if not any(name.startswith("gw=") for name in [*storage.root.split("/"), *storage.names("")]):
+        found = "has no folder gw=<gateway>" if storage.is_folder("") else "is no folder"
+        raise BackfillError(f"{raw} {found}; give the path of raw events, such as BUCKET/v2-archive")
+    return storage
 
 
 def by_gateway(files: DataFrame) -> DataFrame:

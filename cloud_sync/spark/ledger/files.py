@@ -42,12 +42,6 @@ def hour_of(place: str | None) -> str | None:
     return found[1] if found else None
 
 
-def hours_of(places: DataFrame) -> list[str]:
-    """The hours in which some manifests (column `place`) lie."""
-    hour = F.regexp_extract("place", _HOUR, 1)
-    return [row[0] for row in places.select(hour).distinct().collect() if row[0]]
-
-
 def read(tables: Tables, version: Version) -> DataFrame:
     """The whole table."""
     return tables.read([part.path for part in version.files], FILES)

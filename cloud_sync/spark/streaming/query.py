@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.names import safe
 from cloud_sync.spark.backfill import handover, slots
-from cloud_sync.spark.backfill.rule_tables import by_gateway, check_columns, typed
+from cloud_sync.spark.backfill.rule_tables import by_gateway, check_columns, raw_events, typed
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.session import is_connect
 from cloud_sync.spark.storage import Storage, literal, open_storage
@@ -59,9 +59,7 @@ def stream(
         raise BackfillError(
             "penstock cloud stream needs the driver of Spark; run it with spark-submit, not on Spark Connect"
         )
-    storage, folder = open_storage(spark, out), open_storage(spark, raw)
-    if not folder.is_folder(""):
-        raise BackfillError(f"there is no folder {raw}")
+    storage, folder = open_storage(spark, out), raw_events(spark, raw)
     known = compiled(sources, zone)
     plans = {rule: known.rules[rule].plan for rule in rules}
     for rule in rules:
