@@ -214,7 +214,14 @@ def failure_in_words(error: Exception) -> str:
 
 
 def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0].rstrip()
+    """The first line of a text; of a traceback of Python the error at its end.
+
+    >>> _first_line("in a worker: Traceback (most recent call last):\\n  File x\\nKeyError: 'raw'\\n\\tat y")
+    "in a worker: KeyError: 'raw'"
+    """
+    told, _, trace = text.strip().partition("Traceback (most recent call last):")
+    error = next((line for line in trace.splitlines() if line[:1].strip()), "")
+    return told.partition("\n")[0].rstrip() if not error else told + error
 
 
 def prepare_process() -> None:

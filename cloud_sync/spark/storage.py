@@ -148,8 +148,9 @@ class HadoopStorage:
         except Py4JJavaError as error:
             raise StorageMissing(
                 f"Spark cannot open {root}: {error.java_exception.getMessage()}; "
-                "add the connector of this file system "
-                "(for s3a:// spark-submit --packages org.apache.hadoop:hadoop-aws:3.5.0)"
+                "add the connector of this file system (for s3a:// with "
+                "PYSPARK_SUBMIT_ARGS='--packages org.apache.hadoop:hadoop-aws:3.5.0 pyspark-shell', "
+                "or the same --packages of spark-submit)"
             ) from None
         self._renames, self._keeping = self._renaming(spark)
 

@@ -75,7 +75,9 @@ def test_a_backfill_of_the_archive_gives_the_gateways_rows(spark: Any, tmp_path:
 
     rules, out = tmp_path / "gw" / "rules" / "r.yaml", tmp_path / "out"
     raw = bucket / ARCHIVE_FOLDER
-    assert main(["cloud", "backfill", str(rules), str(raw), str(out), "--rule", "hot"]) == 0
+    assert main(["cloud", "backfill", str(rules), str(raw), str(out)]) == 0
+    copied = spark.read.parquet(str(out / "raw")).where("kind = 'insert'")
+    assert copied.count() == len(TIMES_S)
     table = spark.read.parquet(str(out / "hot")).collect()
     again = sorted(tuple(row[name] for name in COLUMNS) for row in table if row["kind"] == "insert")
     still_open = [row for row in again if row[-1] > BASE_MS + 52_000]

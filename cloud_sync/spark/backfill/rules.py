@@ -28,7 +28,9 @@ def compiled_once(sources: tuple[tuple[str, str], ...], zone: str) -> Compiled:
 
 def compiled(sources: Sources, zone: str) -> Compiled:
     """The rules of some files."""
-    import cloud_sync.sink  # noqa: F401  registers the cloud action; `sinks` registers the others
+    # These register their actions; `sinks` registers the others.
+    import cloud_sync.archive
+    import cloud_sync.sink  # noqa: F401
 
     secrets = Secrets(may_be_absent=True)
     files = (load_text(text, path, secrets=secrets, kind=kind_of(path)) for text, path in sources)
