@@ -250,6 +250,6 @@ def in_words(failure: BaseException, *, with_file: bool = True) -> str:
         text = failure.strerror
     text = _CODES.sub("", text) or type(failure).__name__
     remedy = next((remedy for words, remedy in TLS_REMEDIES.items() if words in text), None)
-    if remedy is not None:
+    if remedy is not None and remedy not in text:
         text = f"{text.rstrip('.')}; {remedy}"
     return text[0].lower() + text[1:] if text.split()[0].istitle() else text

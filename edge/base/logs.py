@@ -145,11 +145,14 @@ class RepeatFilter(logging.Filter):
         return True
 
     def catch_up(self) -> None:
-        """Print what was held for longer than `REPEAT_MS`."""
+        """Print what was held for longer than `REPEAT_MS`, and what was held before it, in order of time: the
+        last line is then what happened last."""
         now_ms = self._now_ms()
         with self._lock:
-            due = [key for key in self._held if now_ms - self._seen.get(key, (0, 0))[0] >= REPEAT_MS]
-            records = [self._let_go(key, now_ms) for key in due]
+            by_time = sorted(self._held, key=lambda key: self._held[key].created)
+            is_due = [now_ms - self._seen.get(key, (0, 0))[0] >= REPEAT_MS for key in by_time]
+            count = len(by_time) - is_due[::-1].index(True) if True in is_due else 0
+            records = [self._let_go(key, now_ms) for key in by_time[:count]]
             if self._held:
                 self._wait()
         for record in records:

@@ -133,7 +133,7 @@ def test_a_broker_that_demands_a_certificate_is_told_of_by_name(
         source, _ = start_source(url, {"t": 1}, ready=False, ca_file=made.authority)
         for attempt in range(1, 4):
             wait_for(lambda: source.stats["connect_failures"] >= attempt, what="an attempt")  # noqa: B023
-            assert source.problem and "certFile" in source.problem
+            assert source.problem and source.problem.count("certFile") == 1
         with pytest.raises(VisitFailed, match="certFile"):
             Visit(MqttOptions(url, "visitor", ca_file=made.authority))
 

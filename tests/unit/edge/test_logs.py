@@ -83,6 +83,16 @@ def test_the_last_of_repeated_events_is_printed_late() -> None:
     assert not limited.passes(15_000, "connected"), "the time begins anew"
 
 
+def test_late_lines_come_in_the_order_of_their_times() -> None:
+    limited = Limited()
+    for at_ms, event in ((0, "connected"), (5_000, "lost"), (6_000, "connected"), (7_000, "lost")):
+        limited.passes(at_ms, event, created=at_ms / 1_000)
+    limited.passes(8_000, "connected", created=8.0)
+    limited.now_ms = 11_000
+    limited.limiter.catch_up()
+    assert [record.msg for record in limited.late] == ["lost", "connected"], "the last line is the last state"
+
+
 def test_nothing_is_printed_late_that_another_line_has_replaced() -> None:
     limited = Limited()
     assert [limited.passes(at_ms) for at_ms in (0, 5_000, 10_000)] == [True, False, True]
