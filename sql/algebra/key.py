@@ -114,7 +114,7 @@ class Key(Operator):
         for key in self.reclaim.aged(now):
             instance = self.instances.get(key)
             if instance is not None:
-                out += instance.operator.content()
+                out += instance.operator.posted()
                 self._drop(instance)
         return out
 

@@ -50,6 +50,10 @@ class Operator(ABC):
         """The events of the relation, in the window's order."""
         return ()
 
+    def posted(self) -> Iterable[Event]:
+        """The events that have entered for what reads the relation, and not left."""
+        return self.content()
+
     def depends_on(self, variable: str) -> bool:
         """True if a change of this variable may release or expel something."""
         return False
@@ -159,6 +163,9 @@ class Chain(Operator):
 
     def content(self) -> Iterable[Event]:
         return self.stages[-1].content()
+
+    def posted(self) -> Iterable[Event]:
+        return self.stages[-1].posted()
 
     def held(self) -> Iterable[Event]:
         return (event for stage in self.stages for event in stage.held())

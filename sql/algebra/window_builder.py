@@ -79,7 +79,7 @@ class WindowBuilder:
         self.zone = options.zone_info()
         self.read_at_start = variables_in((source.windows, source.lot))
         self.alone = alone
-        self.keeps_values = keeps_values
+        self.keeps_values = keeps_values and _is_one_window(source)
         self.gives_back = source.relation is not None or any(plan.name == "merge" for plan in source.windows)
         """True if events of windows before these, or of a relation, may leave them at any place."""
         self.shown_by = shown_by
@@ -349,3 +349,8 @@ def size(argument: Bound, functions: FunctionSet) -> int:
     if value.__class__ is not int or value < 1:
         raise DataError(f"a size is a whole number of at least 1, not {literal(value)}", argument.span)
     return value
+
+
+def _is_one_window(source: SourcePlan) -> bool:
+    """True if one window holds all events, and nothing stands behind it that reads them."""
+    return len(source.windows) == 1 if source.lot is None else not source.lot.partition_by

@@ -159,3 +159,5 @@ class Derived(Operator):
         self.statistic.restore(state["statistic"], find)
         self.last = decode(state["last"])
         self.current = None if state["current"] is None else find(state["current"])
+        if self.current is not None and encode(self.current.row) == state["last"]:
+            self.last = self.current.row  # decoded apart, a NaN in them would make two rows of one

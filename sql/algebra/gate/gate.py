@@ -109,6 +109,9 @@ class Gate(Gated):
     def content(self) -> Iterable[Event]:
         return self.batch.content()
 
+    def posted(self) -> Iterable[Event]:
+        return self.batch.generation
+
     def end_step(self) -> None:
         self.batch.end_step()
 

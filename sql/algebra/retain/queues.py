@@ -21,6 +21,7 @@ from sql.algebra.sight import Sight
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.errors import CorruptState
 from sql.types import Plain, Saved
 
 
@@ -148,6 +149,8 @@ class Queue(Policy):
                 self.events.append(ABSENT if event.group is None else event.values)
                 self.came(1, event.time_ms)
             return
+        if isinstance(state, dict) and not self.keeps_values:
+            raise CorruptState("a version that could not read them again kept events as values")
         packed = state["values"] if isinstance(state, dict) else state
         self.events = self.queue(self.unpack(item, find) for item in packed)
 
