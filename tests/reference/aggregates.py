@@ -68,8 +68,8 @@ def root(value: float | None) -> float | None:
 
 
 def median(values: Values) -> float | None:
-    """The middle value, or the mean of the two middle ones."""
-    numbers = sorted(present(values))
+    """The middle value, or the mean of the two middle ones; NaN is left out."""
+    numbers = sorted(value for value in present(values) if value == value)
     if not numbers:
         return None
     half = len(numbers) // 2

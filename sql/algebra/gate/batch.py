@@ -60,10 +60,11 @@ class EventBatch:
         out = Delta(list(self.held), self.generation)
         self.generation = list(self.held)
         self.held = OrderedDict() if starts_with is None else OrderedDict({starts_with: None})
-        self.fresh = not self.held
         self.trigger.released(self.held, now)
-        if not out.inserted and not out.removed:
+        is_empty = not out.inserted and not out.removed
+        if is_empty:
             self.trigger.rest()
+        self.fresh = not self.held and not (is_empty and not self.trigger.force)
         return out
 
     def discard(self, event: Event) -> bool:

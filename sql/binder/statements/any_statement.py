@@ -23,8 +23,8 @@ from sql.binder.select_binder import bind
 from sql.binder.statements.declarations import bind_table, bind_window
 from sql.binder.statements.event_types import check_types
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_choice
-from sql.catalog.streams import Catalog
-from sql.errors import Problems
+from sql.catalog.streams import Catalog, Stream
+from sql.errors import Problems, SqlError
 from sql.plan.bound import Bound
 from sql.plan.clauses import SourcePlan
 from sql.plan.declared import Declaration
@@ -133,14 +133,28 @@ def _bind_update_stream(statement: ast.UpdateStream, site: Site) -> UpdateStream
 
 def _window(statement: ast.CreateWindow, site: Site) -> Plan:
     declaration, stream = bind_window(statement, site)
-    site.catalog.add(stream)
-    return _plan(statement, site, declaration, (stream.name,))
+    return _declared(statement, site, declaration, stream, (stream.name,))
 
 
 def _table(statement: ast.CreateTable, site: Site) -> Plan:
     declaration, stream = bind_table(statement, site)
+    return _declared(statement, site, declaration, stream, ())
+
+
+def _declared(
+    statement: ast.Statement, site: Site, declaration: Declaration, stream: Stream, streams: Iterable[str]
+) -> Plan:
+    """The plan of a declaration, which the catalog knows from now on, unless it is refused."""
+    known = site.catalog.streams
+    before = known.get(stream.name)
     site.catalog.add(stream)
-    return _plan(statement, site, declaration, ())
+    try:
+        return _plan(statement, site, declaration, streams)
+    except SqlError:
+        del known[stream.name]
+        if before is not None:
+            site.catalog.add(before)
+        raise
 
 
 def _triggered(

@@ -99,3 +99,14 @@ def test_a_relation_that_is_gone_is_unknown(engine: Engine, declared: str) -> No
         engine.query("select * from T", 1)
     with pytest.raises(SqlError, match="B202 unknown"):
         run_script(engine, "select (select count(*) from T) as c from m", 1)
+
+
+@pytest.mark.parametrize(
+    "declared", ["create table T(k string primary key)", "create window T#keepall(k string)"]
+)
+def test_a_declaration_that_is_refused_leaves_nothing(engine: Engine, declared: str) -> None:
+    with pytest.raises(SqlError, match="B810 unknown context"):
+        run_script(engine, f"context nowhere {declared}", 0)
+    with pytest.raises(SqlError, match="B202 unknown"):
+        engine.query("select * from T", 1)
+    run_script(engine, "insert into T select 1 as k from m", 0)
