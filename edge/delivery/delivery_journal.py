@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import asdict
+
 from edge.delivery.assigned import Assigned
 from edge.journal.record import Receipts
 from sql import Emission
@@ -65,10 +67,7 @@ class DeliveryJournal:
                     action.position,
                     action.delivery.name,
                     action.last,
-                    [
-                        [first, last, emission_to_json(emission)]
-                        for last, (first, emission) in action.open.items()
-                    ],
+                    [[first, last, asdict(emission)] for last, (first, emission) in action.open.items()],
                 ]
                 for rule, action in self._assigned
             ],
@@ -97,21 +96,8 @@ class DeliveryJournal:
                     action.wait(number)
 
 
-def emission_to_json(emission: Emission) -> dict[str, Any]:
-    """An emission as JSON values."""
-    return {
-        "rule": emission.rule,
-        "at_ms": emission.at_ms,
-        "kind": emission.kind,
-        "error": emission.error,
-        "inserted": emission.inserted,
-        "removed": emission.removed,
-        "states": emission.states,
-    }
-
-
 def emission_from_json(entry: Mapping[str, Any]) -> Emission:
-    """The emission that `emission_to_json` wrote."""
+    """The emission with these fields; other keys, which snapshots before the journal have, do not count."""
     return Emission(
         rule=entry["rule"],
         at_ms=entry["at_ms"],

@@ -31,10 +31,6 @@ class Name:
 
     text: str
 
-    @property
-    def is_token(self) -> bool:
-        return self.text.isupper()
-
 
 @dataclass(frozen=True, slots=True)
 class Several:

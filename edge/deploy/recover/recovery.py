@@ -148,7 +148,7 @@ class Recovery:
         self._end_lot()
 
     def _replay(self, entry: Entry) -> None:
-        """Let one record take effect again; a batch may wait for those that follow it."""
+        """Apply one record again; a batch may wait for those that follow it."""
         record = entry.record
         if isinstance(record, Timed):
             self._at_ms = record.at_ms

@@ -3,7 +3,6 @@
     base     the interface of a store, and its settings
     kinds    the kinds there are
     sql, http, redis   one kind each
-    plain    values of a store as JSON values
     worker   threads that query one store, and try again while an event waits
     refusals the refusals of a store, and when a request is sent again
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -15,7 +19,6 @@ from edge.intake.lookups.base import (
     Rows,
     Unanswered,
 )
-from edge.intake.lookups.plain import plain_row
 from edge.intake.sources.registry import BadSource
 from rules.secrets import reveal
 from sinks.databases import base as databases
@@ -72,11 +75,39 @@ class SqlLookup:
             raise kind(str(failure)) from None
         if len(rows) > self._rows_max:
             raise KeyRefused(f"more than {self._rows_max} rows for one key (rowsMax)")
-        return [plain_row(row) for row in rows]
+        return [_plain_row(row) for row in rows]
 
     def close(self) -> None:
         self._is_open = False
         self._database.close()
+
+
+def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of JSON values: the journal records what the rules see.
+
+    >>> _plain_row({"n": Decimal("3"), "x": Decimal("2.5"), "d": date(2026, 1, 2), "b": b"ab"})
+    {'n': 3, 'x': 2.5, 'd': '2026-01-02', 'b': 'YWI='}
+    """
+    return {str(name): _plain(value) for name, value in row.items()}
+
+
+def _plain(value: object) -> Any:
+    """A value: times as ISO texts, exact numbers as numbers, bytes in base64, anything else as its text."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode()
+    if isinstance(value, Mapping):
+        return _plain_row(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return str(value)
 
 
 def _make(stream: Stream, settings: SqlLookupSettings, environment: LookupEnvironment) -> SqlLookup:

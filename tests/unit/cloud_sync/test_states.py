@@ -8,12 +8,13 @@ import math
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from cloud_sync.declaration import Average, Sketched, Spread, Timed
 from cloud_sync.sink import Form
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.values import values_of
-from edge.delivery.delivery_journal import emission_from_json, emission_to_json
+from edge.delivery.delivery_journal import emission_from_json
 from sql import Emission, Engine
 from tests.unit.cloud_sync.test_declaration import TUMBLING, WINDOW, compiled, settings
 
@@ -147,9 +148,9 @@ def test_instants_may_be_columns_of_the_query() -> None:
 
 def test_states_wait_in_the_outbox_with_their_rows() -> None:
     _, emission = emitted("dev, avg(temp) AS mean")
-    read = emission_from_json(json.loads(json.dumps(emission_to_json(emission))))
+    read = emission_from_json(json.loads(json.dumps(asdict(emission))))
     assert read.with_states() == emission.with_states() != emission.inserted
-    older = {name: value for name, value in emission_to_json(emission).items() if name != "states"}
+    older = {name: value for name, value in asdict(emission).items() if name != "states"}
     assert emission_from_json(older).states == ()
 
 

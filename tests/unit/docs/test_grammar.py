@@ -44,8 +44,8 @@ class Reader:
             case Word(text):
                 if at < len(self._tokens) and self._is_word(self._tokens[at], text):
                     yield at + 1
-            case Name() if part.is_token:
-                yield from self._token(part.text, at)
+            case Name(text) if text.isupper():
+                yield from self._token(text, at)
             case Name(text):
                 yield from self.ends(RULES[text], at)
             case Choice(parts):
