@@ -80,7 +80,7 @@ class Options(Model):
         ge=1,
         description=(
             "partial matches of a pattern that live at once, counted where an arrow begins one; "
-            "searches that one 'every' has begun"
+            "searches that one 'every' has begun; matches that one event makes"
         ),
     )
     pattern_overflow: Literal["refuse", "dropOldest"] = Field(

@@ -28,7 +28,7 @@ class RuleOptions(Record):
     max_rows           rows a named window or table may hold; a further one is an error event
     max_empty_windows  empty windows emitted in a row by one step; the rest is counted
     max_pattern_partials  partial matches of a pattern that live at once, counted at the arrow that begins
-                       one, and searches that one `every` has begun
+                       one; searches that one `every` has begun; matches that one event makes
     pattern_overflow   the treatment of one more: it is refused, or the oldest ends
     max_pattern_rows   matches an AND of a pattern remembers, and events in the list of a repeat
     max_recognize_attempts  attempts of match_recognize, and ways to read their rows, that live at once

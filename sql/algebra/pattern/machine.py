@@ -35,8 +35,7 @@ COUNTERS = (
 
 
 ROWS_MAX = 10_000
-"""The matches that one event may make: those of the parts of an `and`, and those beyond which no further
-filter takes it, as where an `every` stands inside an `every`."""
+"""The matches that one event may make of the parts of an `and`."""
 
 
 class PatternWait(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any
 
 from sql.algebra.pattern.filters import Filter, FilterNode
 from sql.algebra.pattern.listening import Binding, Listener, Listening
-from sql.algebra.pattern.machine import COUNTERS, ROWS_MAX, Machine, PatternWait
+from sql.algebra.pattern.machine import COUNTERS, Machine, PatternWait
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart, events_of, packed, unpacked
 from sql.algebra.pattern.observers import Observer
 from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
@@ -88,8 +88,9 @@ class Pattern:
             if self.consumes:
                 level = max(listener.consume for listener in found)
                 found = [listener for listener in found if listener.consume == level]
+        most = self.machine.options.max_pattern_partials
         for number, listener in enumerate(found):
-            if len(self.matches) >= ROWS_MAX:
+            if len(self.matches) >= most:
                 self.machine.counts["matches_dropped"] += len(found) - number
                 break
             listener.take(row)
