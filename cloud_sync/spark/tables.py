@@ -164,7 +164,10 @@ def local(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> 
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    columns = to_arrow_schema(nothing(spark, schema).schema)
+    empty = nothing(spark, schema)
+    if not rows:  # Spark Connect makes no frame of an Arrow table without rows
+        return empty
+    columns = to_arrow_schema(empty.schema)
     listed = [dict(zip(columns.names, row, strict=True)) for row in rows]
     return spark.createDataFrame(pa.Table.from_pylist(listed, schema=columns))
 
