@@ -11,32 +11,24 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.binder.annotations import priority_of
-from sql.binder.binding import no_subquery
-from sql.binder.catalog_names import stream_named
 from sql.binder.contexts.statement_checks import check_statement, context_named
-from sql.binder.expressions.assignments import Target, assigned_column
-from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.place import Place
 from sql.binder.reads import Reads
-from sql.binder.scope import Scope, Site, SourceScope
+from sql.binder.scope import Site
 from sql.binder.select_binder import bind
 from sql.binder.statements.declarations import bind_table, bind_window
 from sql.binder.statements.event_types import check_types
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_choice
+from sql.binder.statements.update_stream_binder import bind_update_stream
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, SqlError
-from sql.plan.bound import Bound
 from sql.plan.clauses import SourcePlan
 from sql.plan.declared import Declaration
-from sql.plan.logical import Acts, Plan, SetPlan, SplitPlan, TriggerPlan, UpdateStreamPlan
+from sql.plan.logical import Acts, Plan, SetPlan, SplitPlan, TriggerPlan
 from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax.declared_expressions import written_out
 
 Bind = Callable[[Any, Site], Plan]
-
-WHERE = Place("WHERE", analytics=False, aliases=False)
-ASSIGNED = Place("an assignment", analytics=False, aliases=False)
 
 
 def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
@@ -106,29 +98,7 @@ def _on_set(statement: ast.OnSet, site: Site) -> Plan:
 
 
 def _update_stream(statement: ast.UpdateStream, site: Site) -> Plan:
-    return _plan(statement, site, _bind_update_stream(statement, site), (statement.stream,))
-
-
-def _bind_update_stream(statement: ast.UpdateStream, site: Site) -> UpdateStreamPlan:
-    """The change of the events of a stream, or of the rows that enter a named window. Raises SqlError."""
-    stream = stream_named(site, statement.stream, statement.span)
-    site.raise_if_any()
-    assert stream is not None
-    if stream.is_relation and stream.kind != "window":
-        what, hint = f"table '{stream.name}' has no events", "write ON stream UPDATE to change its rows"
-        site.problems.error("B533", f"{what} to change", statement.span, hint)
-    source = SourceScope(statement.alias or stream.name, stream.name, stream.columns)
-    binder = ExpressionBinder(Scope(site, [source]), no_subquery("B209", "in UPDATE ISTREAM"))
-    target = Target(stream, (source.alias, stream.name))
-    assignments: list[tuple[str, Bound]] = []
-    for item in statement.assignments:
-        before = dict(assignments).get(item.name) if item.index is not None else None
-        assignments.append((item.name, assigned_column(binder, item, ASSIGNED, target, before)))
-    where = binder.condition(statement.where, WHERE)
-    site.raise_if_any()
-    drops = any(note.name == "drop" for note in statement.annotations)
-    trigger = SourcePlan(stream.name, source.alias, columns=stream.columns, filter=where)
-    return UpdateStreamPlan(trigger, tuple(assignments), drops)
+    return _plan(statement, site, bind_update_stream(statement, site), (statement.stream,))
 
 
 def _window(statement: ast.CreateWindow, site: Site) -> Plan:
