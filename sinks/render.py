@@ -7,13 +7,9 @@ differently go into separate messages, in the order of first appearance.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import isfinite
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,12 +18,13 @@ from rules.protobuf import message_of, message_type
 from rules.secrets import reveal
 from sinks.base import Message, Row
 from sinks.dynamic import Target
+from sinks.encoding import compressor, delimited
 from sinks.json_text import count_non_finite, json_bytes
 from sinks.settings import SinkSettings
 from sinks.template import Template
 from sql.errors import DataError
 from sql.record import Record
-from sql.types import as_text, key_of
+from sql.types import key_of
 
 if TYPE_CHECKING:
     from sql import Emission
@@ -40,13 +37,14 @@ class Unrendered(Record):
     reason: str
 
 
-class Rendered(Record):
+@dataclass(slots=True)
+class Rendered:
     """The messages of some emissions, the rows that could not be rendered, and the number of NaN and
     infinities that became null."""
 
-    messages: list[Message]
-    failed: list[Unrendered]
-    non_finite: int
+    messages: list[Message] = field(default_factory=list)
+    failed: list[Unrendered] = field(default_factory=list)
+    non_finite: int = 0
 
 
 def emission_rows(emission: Emission, rowkind_field: str | None = None) -> list[Row]:
@@ -92,36 +90,43 @@ class Renderer:
         self._settings = settings
         self._rule_id = rule_id
         self._target = Target(settings.target_text, settings.target_kind)
+        self._fixed_target = None if self._target.is_dynamic else self._target.fill({})
         self._template = Template(reveal(settings.data_template)) if settings.data_template else None
         self._message_type = message_type(settings.schema_id) if settings.schema_id else None
         # Work on parsed values is needed only when something is taken out of the row or of
         # the template's output.
         self._selects = bool(settings.data_field or settings.row_fields or settings.exclude_fields)
+        self._writes_text = self._template is not None and not self._selects
+        self._writes_json = settings.encodes and settings.format == "json" and not self._writes_text
         self._chooses = not settings.takes_whole_rows and bool(
             settings.row_fields is not None or settings.exclude_fields
         )
         # A column of a table cannot be left out.
         self._drops_null = not (settings.send_nil_field or settings.format == "delimited")
+        method = None if settings.appends or settings.compresses else settings.compression
+        self._compress = compressor(method)
 
     def render(self, emissions: Sequence[Emission]) -> Rendered:
         """One set of messages for the rows of all emissions together."""
-        settings = self._settings
-        rows = [row for emission in emissions for row in emission_rows(emission, settings.rowkind_field)]
-        at_ms = emissions[0].at_ms if emissions else 0
-        result = Rendered([], [], count_non_finite(rows))
-        if not rows and (settings.omit_if_empty or settings.send_single or self._target.is_dynamic):
+        settings, target = self._settings, self._fixed_target
+        rows: list[Row] = []
+        for emission in emissions:
+            rows += emission_rows(emission, settings.rowkind_field)
+        result = Rendered()
+        if not rows and (settings.omit_if_empty or settings.send_single or target is None):
             return result
-        for target, group in self._by_target(rows, result.failed):
-            for unit in [[row] for row in group] if settings.send_single else [group]:
+        at_ms = emissions[0].at_ms if emissions else 0
+        groups = self._by_target(rows, result.failed) if target is None else ((target, rows),)
+        for target, group in groups:
+            for unit in zip(group) if settings.send_single else (group,):  # tuples of one row, or all
                 try:
-                    result.messages.append(self._message(unit, target, at_ms))
+                    self._add_message(result, unit, target, at_ms)
                 except (DataError, msgspec.MsgspecError, ValueError, OverflowError) as failure:
                     result.failed.append(Unrendered(tuple(unit), str(failure)))
         return result
 
     def _by_target(self, rows: list[Row], failed: list[Unrendered]) -> Iterable[tuple[str, list[Row]]]:
-        if not self._target.is_dynamic:
-            return [(self._target.fill({}), rows)]
+        """The rows by the targets that they fill."""
         if self._settings.send_single:
             return [pair for row in rows for pair in self._filled(row, failed)]
         groups: dict[str, list[Row]] = {}
@@ -137,33 +142,30 @@ class Renderer:
             failed.append(Unrendered((row,), str(failure)))
             return []
 
-    def _message(self, rows: list[Row], target: str, at_ms: int) -> Message:
-        settings = self._settings
-        if self._template and not self._selects:
-            text = self._template.render(rows[0] if settings.send_single else rows, at_ms)
-            return self._finished(text.encode(), b"", rows, target, at_ms)
-        values = self._template_values(rows, at_ms) if self._template else list(rows)
-        shaped = self._shape(values)
-        if not settings.encodes:
-            return self._finished(b"", b"", shaped, target, at_ms)
-        if settings.format == "delimited":
-            header, payload = self._delimited(shaped)
-            return self._finished(payload, header, shaped, target, at_ms)
-        if self._message_type is not None:
-            return self._finished(message_of(self._message_type, shaped[0]), b"", shaped, target, at_ms)
-        single = len(shaped) == 1 and (settings.send_single or self._gives_its_data(values))
-        return self._finished(json_bytes(shaped[0] if single else shaped), b"", shaped, target, at_ms)
+    def _add_message(self, result: Rendered, rows: Sequence[Row], target: str, at_ms: int) -> None:
+        """Render these rows as one message. Raises what says that they cannot be rendered."""
+        header = b""
+        if self._writes_text:
+            shaped, payload = rows, self._text(rows, at_ms).encode()
+        else:
+            values = rows if self._template is None else self._values_of(self._text(rows, at_ms))
+            shaped = self._shape(values)
+            header, payload = self._encoded(shaped, values)
+        # JSON writes NaN as null: a payload without that word has lost none.
+        if b"null" in payload or not self._writes_json:
+            result.non_finite += count_non_finite(rows)
+        if self._compress is not None:
+            payload = self._compress(payload)
+        message = Message(payload, tuple(shaped), target, header, self._rule_id, at_ms)
+        result.messages.append(message)
 
-    def _finished(self, payload: bytes, header: bytes, rows: list[Any], target: str, at_ms: int) -> Message:
-        if not self._settings.appends:
-            method = None if self._settings.compresses else self._settings.compression
-            payload, header = compress(header + payload, method), b""
-        return Message(payload, tuple(rows), target, header, self._rule_id, at_ms)
+    def _text(self, rows: Sequence[Row], at_ms: int) -> str:
+        """The output of the template."""
+        assert self._template is not None
+        return self._template.render(rows[0] if self._settings.send_single else rows, at_ms)
 
-    def _template_values(self, rows: list[Row], at_ms: int) -> list[Any]:
+    def _values_of(self, text: str) -> list[Any]:
         """The output of the template, parsed as JSON, because columns are to be taken out of it."""
-        assert self._template
-        text = self._template.render(rows[0] if self._settings.send_single else rows, at_ms)
         try:
             value = msgspec.json.decode(text)
         except msgspec.DecodeError as failure:
@@ -172,67 +174,53 @@ class Renderer:
             ) from None
         return value if isinstance(value, list) else [value]
 
-    def _shape(self, values: list[Any]) -> list[Any]:
+    def _shape(self, values: Sequence[Any]) -> Sequence[Any]:
+        """What is sent of the values: their data, the columns chosen, and no NULL."""
         settings = self._settings
         if settings.data_field is not None:
-            values = [inner for value in values for inner in self._data_of(value, settings.data_field)]
-        return [self._columns(value) if isinstance(value, dict) else value for value in values]
+            values = [inner for value in values for inner in _data_of(value, settings.data_field)]
+        if self._chooses:
+            values = [settings.chosen(value) if isinstance(value, dict) else value for value in values]
+        return [*map(_without_null, values)] if self._drops_null else values
 
-    def _gives_its_data(self, values: list[Any]) -> bool:
+    def _encoded(self, shaped: Sequence[Any], values: Sequence[Any]) -> tuple[bytes, bytes]:
+        """The column line, of a sink that appends, and the payload. `values`: what was shaped."""
+        settings = self._settings
+        if not settings.encodes:
+            return b"", b""
+        if settings.format == "delimited":
+            return self._delimited(shaped)
+        if self._message_type is not None:
+            return b"", message_of(self._message_type, shaped[0])
+        is_single = len(shaped) == 1 and (settings.send_single or self._gives_its_data(values))
+        return b"", json_bytes(shaped[0] if is_single else shaped)
+
+    def _gives_its_data(self, values: Sequence[Any]) -> bool:
         """True for one row whose `dataField` is no list: the message is that value, as in eKuiper."""
         name = self._settings.data_field
         return name is not None and len(values) == 1 and not isinstance(values[0].get(name), list)
 
-    def _data_of(self, value: object, name: str) -> list[Any]:
-        """The value of `dataField`: a list counts as several rows."""
-        data = value.get(name) if isinstance(value, dict) else None
-        if data is None:
-            raise DataError(f"dataField '{name}' is absent or NULL")
-        return data if isinstance(data, list) else [data]
-
-    def _columns(self, row: dict[str, Any]) -> dict[str, Any]:
-        if self._chooses:
-            row = self._settings.chosen(row)
-        if self._drops_null and None in row.values():
-            return {name: value for name, value in row.items() if value is not None}
-        return row
-
-    def _delimited(self, rows: list[Any]) -> tuple[bytes, bytes]:
-        """Column line and data lines. Columns have the order of `fields`, else of first appearance."""
-        names: dict[str, None] = dict.fromkeys(self._settings.fields or ())
-        for row in rows:
-            if not isinstance(row, dict):
-                raise DataError(f"format delimited needs rows of columns, not {type(row).__name__}")
-            names.update(dict.fromkeys(row))
-        header = self._lines([list(names)]) if self._settings.has_header else b""
-        lines = self._lines([[_cell(row.get(name)) for name in names] for row in rows])
-        # Only what is appended to other messages needs an end of its last line.
-        return header, lines if self._settings.appends else lines.removesuffix(b"\n")
-
-    def _lines(self, lines: list[list[str]]) -> bytes:
-        buffer = io.StringIO()
-        csv.writer(buffer, delimiter=self._settings.delimiter, lineterminator="\n").writerows(lines)
-        return buffer.getvalue().encode()
+    def _delimited(self, rows: Sequence[Any]) -> tuple[bytes, bytes]:
+        """Columns have the order of `fields`, else of first appearance."""
+        settings = self._settings
+        header, lines = delimited(rows, settings.fields or (), settings.delimiter)
+        if not settings.has_header:
+            header = b""
+        if settings.appends:
+            return header, lines
+        return b"", header + lines.removesuffix(b"\n")  # nothing follows that needs the end of the line
 
 
-def _cell(value: object) -> str:
-    """A value as a cell of a delimited line; NULL is empty, and a number has no exponent."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and isfinite(value):
-        return as_text(value)
-    return value if isinstance(value, str) else json_bytes(value).decode()
+def _data_of(value: object, name: str) -> list[Any]:
+    """The value of `dataField`: a list counts as several rows."""
+    data = value.get(name) if isinstance(value, dict) else None
+    if data is None:
+        raise DataError(f"dataField '{name}' is absent or NULL")
+    return data if isinstance(data, list) else [data]
 
 
-def compress(data: bytes, method: str | None) -> bytes:
-    """Compressed bytes; the same input always gives the same output."""
-    if method == "gzip":
-        return gzip.compress(data, mtime=0)
-    if method == "flate":
-        squeeze = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-        return squeeze.compress(data) + squeeze.flush()
-    if method == "zstd":
-        import zstandard
-
-        return zstandard.ZstdCompressor().compress(data)
-    return zlib.compress(data) if method == "zlib" else data
+def _without_null(value: Any) -> Any:
+    """A row without its NULL columns; anything else as it is."""
+    if isinstance(value, dict) and None in value.values():
+        return {name: inner for name, inner in value.items() if inner is not None}
+    return value

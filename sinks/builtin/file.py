@@ -20,7 +20,7 @@ from sinks.base import Clock, Message, Reject, Retry, SinkContext, register_sink
 from sinks.below import check_relative, open_append, open_folder
 from sinks.durable import append_durably
 from sinks.dynamic import Target
-from sinks.render import compress
+from sinks.encoding import compressor
 from sinks.settings import WITHOUT_EFFECT, SinkSettings, Text
 
 OPEN_FILES_MAX = 64
@@ -118,6 +118,7 @@ class FileSink:
 
     def __init__(self, settings: FileSettings, context: SinkContext) -> None:
         self._settings = settings
+        self._compress = compressor(settings.compression)
         self._root: Path = context.environment.data_dir
         self._clock: Clock = context.environment.clock
         self._files: OrderedDict[str, _OpenFile] = OrderedDict()
@@ -173,7 +174,9 @@ class FileSink:
         data = (messages[0].header if begins else b"") + b"".join(
             _line(message.payload) for message in messages
         )
-        append_durably(file.descriptor, compress(data, self._settings.compression), sync=self._settings.fsync)
+        if self._compress is not None:
+            data = self._compress(data)
+        append_durably(file.descriptor, data, sync=self._settings.fsync)
         if begins and self._settings.fsync:
             os.fsync(file.folder)  # the new name must survive a power cut as well
         file.messages += len(messages)
