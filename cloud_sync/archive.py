@@ -21,7 +21,7 @@ from cloud_sync.records import Record
 from cloud_sync.spool_sink import SpoolSink
 from rules.model import ActionProblem
 from sinks.base import Row, register_sink
-from sinks.json_text import json_bytes
+from sinks.formats.json_text import json_bytes
 from sinks.settings import SinkSettings
 from sql import Plan
 from sql.errors import did_you_mean

@@ -23,7 +23,7 @@ from rules.problems import in_words
 from rules.secrets import redact
 from sinks.backoff import Backoff
 from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext, wait_until
-from sinks.json_text import json_bytes
+from sinks.formats.json_text import json_bytes
 from sinks.render import Renderer, Unrendered
 from sinks.settings import SinkSettings
 from sinks.waiting import Entry, Waiting

@@ -18,8 +18,9 @@ from rules.protobuf import message_of, message_type
 from rules.secrets import reveal
 from sinks.base import Message, Row
 from sinks.dynamic import Target
-from sinks.encoding import compressor, delimited
-from sinks.json_text import count_non_finite, json_bytes
+from sinks.formats.compression import compressor
+from sinks.formats.delimited import delimited
+from sinks.formats.json_text import count_non_finite, json_bytes
 from sinks.settings import SinkSettings
 from sinks.template import Template
 from sql.errors import DataError
@@ -219,7 +220,7 @@ def _data_of(value: object, name: str) -> list[Any]:
     return data if isinstance(data, list) else [data]
 
 
-def _without_null(value: Any) -> Any:
+def _without_null(value: object) -> object:
     """A row without its NULL columns; anything else as it is."""
     if isinstance(value, dict) and None in value.values():
         return {name: inner for name, inner in value.items() if inner is not None}

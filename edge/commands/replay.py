@@ -141,7 +141,7 @@ def printed(emission: Emission) -> str:
 
 def as_sent(value: object) -> Any:
     """A value as the JSON of a sink has it: bytes are base64, NaN and infinities are null."""
-    from sinks.json_text import json_bytes
+    from sinks.formats.json_text import json_bytes
 
     return json.loads(json_bytes(value))
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sinks import lossless_json
+from sinks.formats import lossless_json
 from sql.algebra.row_blocks import Block, RowBlocks
 
 RULES = "rules"

@@ -20,7 +20,7 @@ from sinks.base import Clock, Message, Reject, Retry, SinkContext, register_sink
 from sinks.below import check_relative, open_append, open_folder
 from sinks.durable import append_durably
 from sinks.dynamic import Target
-from sinks.encoding import compressor
+from sinks.formats.compression import compressor
 from sinks.settings import WITHOUT_EFFECT, SinkSettings, Text
 
 OPEN_FILES_MAX = 64

@@ -15,8 +15,8 @@ from pydantic import Field, field_validator
 from rules.durations import DurationMs
 from rules.secrets import reveal
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, SinkFailure, failure_at, register_sink
+from sinks.formats.line_protocol import line
 from sinks.http_client import connection_to, exchange, is_passing, reason_in
-from sinks.line_protocol import line
 from sinks.oauth import template_of
 from sinks.settings import SinkSettings, Text, Texts, fault_of
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings

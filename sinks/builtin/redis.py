@@ -13,7 +13,7 @@ from sinks.base import Fatal, Message, Reject, Retry, SinkContext, failure_at, r
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.base import Refused, kind_of
 from sinks.dynamic import check_topic
-from sinks.json_text import json_bytes
+from sinks.formats.json_text import json_bytes
 from sinks.settings import SinkSettings, Text, fault_of
 
 if TYPE_CHECKING:

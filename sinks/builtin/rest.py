@@ -28,8 +28,8 @@ from sinks.base import (
     register_sink,
 )
 from sinks.dynamic import Target
+from sinks.formats.json_text import json_text
 from sinks.http_client import connection_to, exchange, is_passing, reason_in, target_of
-from sinks.json_text import json_text
 from sinks.oauth import Headers, OAuth, Tokens, template_of
 from sinks.settings import SinkSettings, Text
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings

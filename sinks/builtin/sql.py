@@ -15,7 +15,7 @@ from sinks.databases.alchemy import Alchemy
 from sinks.databases.base import Change, Database, Kind, Refused, Unreachable, kind_of
 from sinks.databases.sqlite import Sqlite, path_of
 from sinks.dynamic import Target
-from sinks.json_text import json_text
+from sinks.formats.json_text import json_text
 from sinks.settings import SinkSettings, Text
 
 INTEGER_MAX = 2**63 - 1

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from sinks import lossless_json
+from sinks.formats import lossless_json
 from sql import Emission
 
 LOG = logging.getLogger("penstock.sinks.cache")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sinks.json_text import json_text
+from sinks.formats.json_text import json_text
 from sql.errors import DataError
 
 

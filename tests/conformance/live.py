@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sinks.json_text import json_bytes
+from sinks.formats.json_text import json_bytes
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
 from sql.errors import SqlError
 from tests.conformance.compare import Row, lines_of, same_rows

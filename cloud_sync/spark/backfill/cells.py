@@ -123,7 +123,7 @@ def json_of(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=_as_text, allow_nan=False)
     except ValueError:
-        from sinks.json_text import json_text
+        from sinks.formats.json_text import json_text
 
         return json_text(value)
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from cloud_sync.spark.backfill.rules import BackfillError
 from cloud_sync.spark.storage import literal, open_storage
 from rules.drive import State
-from sinks import lossless_json
+from sinks.formats import lossless_json
 from sql import Plan
 
 FOLDER = "_state"

@@ -10,7 +10,7 @@ from cloud_sync.names import original
 from cloud_sync.spark.backfill.rules import Sources, compiled_once
 from cloud_sync.spark.backfill.worker import Reading, runs_of
 from rules.compiled import Compiled
-from sinks import lossless_json
+from sinks.formats import lossless_json
 from sql import Engine, Plan, plan_rule
 from sql.plan.clauses import ItemPlan
 from sql.plan.event_keys import keys_of

@@ -14,7 +14,7 @@ from cloud_sync.spark.backfill.handover import UNKNOWN, Handed
 from cloud_sync.spark.backfill.row_writer import RowWriter
 from cloud_sync.spark.backfill.rules import compiled_once
 from rules.drive import Arrival, advance, drive, in_runs, state_of
-from sinks import lossless_json
+from sinks.formats import lossless_json
 from sql import Emission, Engine, Plan
 
 FOUND = "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING"

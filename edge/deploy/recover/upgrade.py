@@ -14,7 +14,7 @@ from typing import Any
 
 from cloud_sync.spool import Spool
 from edge.journal.snapshots import Snapshot
-from sinks import lossless_json
+from sinks.formats import lossless_json
 
 log = logging.getLogger("penstock.journal")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
-from sinks.json_text import json_text
+from sinks.formats.json_text import json_text
 from sinks.template.functions.registry import Function
 from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError

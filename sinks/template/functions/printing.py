@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sinks.json_text import json_text
+from sinks.formats.json_text import json_text
 from sinks.template.functions.registry import Function
 from sinks.template.values import kind_of, print_value
 from sql.errors import DataError

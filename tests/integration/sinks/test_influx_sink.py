@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sinks.line_protocol import line
+from sinks.formats.line_protocol import line
 from tests.integration.sinks.support import Gateway, HttpPeer
 from tests.support.servers import Influx
 from tests.support.waiting import wait_for

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from cloud_sync.spark.backfill.handover import UNKNOWN, Handed, packed, unpacked
-from sinks import lossless_json
+from sinks.formats import lossless_json
 
 
 def test_a_state_is_what_it_was() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from edge.journal.frame import HEADER_BYTES
 from edge.journal.reader import Reading, read, segments
-from sinks import lossless_json
+from sinks.formats import lossless_json
 from tests.unit.edge.world import STREAM, World
 
 BOUNDS = "window_start() AS window_start, window_end() AS window_end"

@@ -15,7 +15,7 @@ import pytest
 from edge.clock import SimulatedClock
 from edge.journal import pages
 from edge.journal.snapshots import Snapshots
-from sinks import lossless_json
+from sinks.formats import lossless_json
 from sql import Catalog, Engine, run_script
 from sql.algebra.row_blocks import RowBlocks
 

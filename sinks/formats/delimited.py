@@ -1,20 +1,16 @@
-"""Rows to bytes where a sink does not send JSON: delimited lines, and compression."""
+"""Rows as delimited lines (CSV)."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any
 
-from sinks.json_text import json_bytes
+from sinks.formats.json_text import json_bytes
 from sql.errors import DataError
 from sql.types import as_text
-
-Compress = Callable[[bytes], bytes]
 
 
 def delimited(rows: Sequence[Any], first: Iterable[str], delimiter: str) -> tuple[bytes, bytes]:
@@ -42,27 +38,3 @@ def _cell(value: object) -> str:
     if isinstance(value, float) and isfinite(value):
         return as_text(value)
     return value if isinstance(value, str) else json_bytes(value).decode()
-
-
-def compressor(method: str | None) -> Compress | None:
-    """The function that compresses by a method, None for none; the same input always gives the same
-    output."""
-    return None if method is None else _COMPRESSORS[method]
-
-
-def _gzip(data: bytes) -> bytes:
-    return gzip.compress(data, mtime=0)
-
-
-def _flate(data: bytes) -> bytes:
-    squeeze = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    return squeeze.compress(data) + squeeze.flush()
-
-
-def _zstd(data: bytes) -> bytes:
-    import zstandard
-
-    return zstandard.ZstdCompressor().compress(data)
-
-
-_COMPRESSORS: dict[str, Compress] = {"gzip": _gzip, "flate": _flate, "zlib": zlib.compress, "zstd": _zstd}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from sinks.json_text import json_text
+from sinks.formats.json_text import json_text
 
 _NAMES = str.maketrans({",": r"\,", "=": r"\=", " ": r"\ ", "\n": r"\n"})
 _MEASUREMENTS = str.maketrans({",": r"\,", " ": r"\ ", "\n": r"\n"})

@@ -1,0 +1,1 @@
+"""How results are written: the formats of payloads, and their compression."""
