@@ -46,7 +46,7 @@ class Clock(Protocol):
 
     @property
     def ahead_ms(self) -> int:
-        """How far the last answer was ahead of the wall clock, which was set back or is not set yet."""
+        """The lead of the last answer over a wall clock that was set back or is not set yet."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch; never smaller than an earlier answer."""

@@ -176,7 +176,7 @@ class Renderer:
         return value if isinstance(value, list) else [value]
 
     def _shape(self, values: Sequence[Any]) -> Sequence[Any]:
-        """What is sent of the values: their data, the columns chosen, and no NULL."""
+        """The part of the values to send: their `dataField`, the columns chosen, and no NULL."""
         settings = self._settings
         if settings.data_field is not None:
             values = [inner for value in values for inner in _data_of(value, settings.data_field)]

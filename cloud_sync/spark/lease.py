@@ -95,7 +95,7 @@ class Lease:
         return json.dumps(asdict(holder)).encode()
 
     def _holder(self) -> Holder | None:
-        """The holder of the lease; None if nobody has it. Raises Held if the file is damaged."""
+        """The holder of the lease; None if it is free. Raises Held if the file is damaged."""
         content = self._storage.read(NAME)
         if content is None:
             return None

@@ -189,10 +189,11 @@ class Remembering(logging.StreamHandler[IO[str]]):
         return line
 
     def emit_late(self, record: logging.LogRecord) -> None:
-        """Write a record that has passed the filters, from any thread."""
+        """Write a record that has passed the filters, from any thread, unless the stream is closed."""
         self.acquire()
         try:
-            self.emit(record)
+            if not self.stream.closed:
+                self.emit(record)
         finally:
             self.release()
 

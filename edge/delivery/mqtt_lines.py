@@ -175,7 +175,7 @@ class Lines:
 
 
 def agree(settings: MqttSettings, options: MqttOptions) -> bool:
-    """True if an action may publish on a connection with these options: it asks for no other server, user,
+    """True if an action may publish on a connection with these options: it names no other server, user,
     certificates or version, and sets neither a client id nor times of its own."""
     written = settings.model_fields_set
     server, user = address(reveal(settings.server)), reveal(settings.username)

@@ -1,1 +1,1 @@
-"""How results are written: the formats of payloads, and their compression."""
+"""The formats of payloads and of files, and their compression."""

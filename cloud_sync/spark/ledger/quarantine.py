@@ -24,8 +24,8 @@ def read(tables: Tables, version: Version) -> DataFrame:
 
 
 def due(bad: DataFrame, after: str) -> tuple[list[Any], str]:
-    """Those of the files that are looked at again (`manifest` and `place`), in the order of names from the
-    one behind `after`; and the last of them, empty if these are all."""
+    """The files to read again in this run (`manifest` and `place`), in the order of names from the one
+    behind `after`; and the last of them, empty if these are all."""
     in_turn = bad.select("manifest", "place").orderBy(F.col("manifest") <= after, "manifest")
     found = in_turn.limit(LOOKED_AT + 1).collect()
     last = found[LOOKED_AT - 1]["manifest"] if len(found) > LOOKED_AT else ""

@@ -141,7 +141,7 @@ def unwritable(folder: Path) -> str | None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether this user may read and write; a file that is gone meanwhile is nobody's."""
+    """True if this user may read and write the path, or if it is gone meanwhile."""
     modes = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
     return os.access(path, modes) or not path.exists()
 

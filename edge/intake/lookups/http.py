@@ -139,7 +139,7 @@ class HttpLookup:
         return connection_to(url, self._timeout_ms, self._tls)
 
     def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
-        """Ask for a token, on a connection of its own."""
+        """Request a token, on a connection of its own."""
         with closing(self._new_connection(url)) as connection:
             headers = {"Content-Type": "application/json", **headers}
             return exchange(connection, "POST", url, headers, body.encode(), self._bytes_max)

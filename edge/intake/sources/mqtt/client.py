@@ -94,7 +94,7 @@ def port_advice(error: Exception, server: str) -> str:
 
 
 def hung_up(server: str) -> str:
-    """What is told of a server that ended the connection before it answered, with the likely cause."""
+    """The report of a server that ended the connection before it answered, with the likely cause."""
     demand = "does it demand a client certificate (certFile, keyFile)?"
     cause = demand if address(server)[2] else "does this port speak TLS? That is mqtts://"
     return f"the server ended the connection before it answered; {cause}"
