@@ -164,7 +164,7 @@ class Joined(JoinSources):
             self._put(found(numbers), find(seq))
         if isinstance(self.found, Outer) and not self.drivers:
             sources = [[*map(find, numbers or ())] for numbers in state["relations"]]
-            between = [[*map(found, joined)] for joined in state["between"]]
+            between = [[*map(found, joined)] for joined in state.get("between", ())]
             self.found.restore(sources, between, [*self.rows])
         else:
             super().restore(state, find)

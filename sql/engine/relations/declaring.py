@@ -31,6 +31,9 @@ from sql.rows import as_dict, deletes
 
 VERSION = 1
 
+BEYOND_STATEMENTS = 1 << 40
+"""A number behind those that the statements of earlier versions gave the events of a table."""
+
 R = TypeVar("R", NamedWindow, Table)
 
 
@@ -213,8 +216,8 @@ class TableStatement(DeclaringStatement[Table]):
             for accumulator, part in zip(row.accumulators, parts, strict=True):
                 accumulator.restore(part, store.find)
         table.rows.seq = snapshot["seq"]
-        # Earlier versions let some statements number their events.
-        table.rows.events = max([snapshot.get("counted", 0), *store.events])
+        # Earlier versions let statements number their events.
+        table.rows.events = max([snapshot.get("counted", BEYOND_STATEMENTS), *store.events])
         table.bounded.restore(snapshot["bounded"], table.rows.by_key.values())
 
 
