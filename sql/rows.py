@@ -111,6 +111,11 @@ def match_of(tags: Iterable[str], rows: Iterable[Any]) -> dict[str, Any]:
     }
 
 
+def match_value(*parts: Any) -> dict[str, Any]:
+    """The match of a pattern as a value, of each tag and its row in turn."""
+    return match_of(parts[::2], parts[1::2])
+
+
 ROW_KIND = "rowkind"
 """The metadata of a row that says what becomes of the row of its key."""
 

@@ -74,32 +74,47 @@ def _last_where(items: Items, holds: Each) -> Any:
     return _first_where(items[::-1], holds)
 
 
-def _distinct(items: Items, value: Each) -> list[Any]:
+def _itself(item: object) -> object:
+    return item
+
+
+def _distinct(items: Items, value: Each = _itself) -> list[Any]:
     """The first element of each value."""
     return list({key_of(value(item)): item for item in reversed(items)}.values())[::-1]
 
 
-def _ordered(items: Items, value: Each) -> list[Any]:
+def _ordered(items: Items, value: Each = _itself) -> list[Any]:
     return sorted(items, key=lambda item: order_key(value(item)))
 
 
-def _ordered_down(items: Items, value: Each) -> list[Any]:
+def _ordered_down(items: Items, value: Each = _itself) -> list[Any]:
     return sorted(items, key=lambda item: order_key(value(item)), reverse=True)
 
 
-def _aggregated(make: Callable[[], Accumulator]) -> Callable[[Iterable[Any]], Any]:
-    """The function that aggregates values, each time with a new accumulator."""
-
-    def result(values: Iterable[Any]) -> Any:
-        accumulator = make()
-        for value in values:
-            accumulator.add(value, NO_EVENT)
-        return accumulator.result()
-
-    return result
+def _reversed(items: Items) -> list[Any]:
+    return list(items[::-1])
 
 
-_sum, _average = _aggregated(Sum), _aggregated(Average)
+def _take(items: Items, number: int) -> list[Any]:
+    return list(items[: max(0, number)])
+
+
+def _take_last(items: Items, number: int) -> list[Any]:
+    return list(items[max(0, len(items) - number) :])
+
+
+def _aggregated(accumulator: Accumulator, values: Iterable[Any]) -> Any:
+    for value in values:
+        accumulator.add(value, NO_EVENT)
+    return accumulator.result()
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    return _aggregated(Sum(), values)
+
+
+def _average(values: Iterable[Any]) -> Any:
+    return _aggregated(Average(), values)
 
 
 def _least(values: Iterable[Any]) -> Any:
@@ -158,25 +173,23 @@ LIST_METHODS: dict[str, ListMethod] = {
         returns=Type.BOOLEAN,
     ),
     "distinctof": ListMethod(
-        _plain("distinct_of", lambda items: _distinct(items, lambda item: item), Type.ARRAY),
+        _plain("distinct_of", _distinct, Type.ARRAY),
         _distinct,
         returns=Type.ARRAY,
     ),
     "orderby": ListMethod(
-        _plain("ordered_of", lambda items: sorted(items, key=order_key), Type.ARRAY),
+        _plain("ordered_of", _ordered, Type.ARRAY),
         _ordered,
         returns=Type.ARRAY,
     ),
     "orderbydesc": ListMethod(
-        _plain("ordered_down_of", lambda items: sorted(items, key=order_key, reverse=True), Type.ARRAY),
+        _plain("ordered_down_of", _ordered_down, Type.ARRAY),
         _ordered_down,
         returns=Type.ARRAY,
     ),
-    "reverse": ListMethod(_plain("reverse_of", lambda items: list(items[::-1]), Type.ARRAY)),
-    "take": ListMethod(number=_number("take_of", lambda items, number: list(items[: max(0, number)]))),
-    "takelast": ListMethod(
-        number=_number("take_last_of", lambda items, number: list(items[max(0, len(items) - number) :]))
-    ),
+    "reverse": ListMethod(_plain("reverse_of", _reversed, Type.ARRAY)),
+    "take": ListMethod(number=_number("take_of", _take)),
+    "takelast": ListMethod(number=_number("take_last_of", _take_last)),
     "sumof": ListMethod(_plain("sum_of", _sum, Type.NUMBER), _over(_sum), returns=Type.NUMBER),
     "average": ListMethod(_plain("average_of", _average, Type.FLOAT), _over(_average), returns=Type.FLOAT),
     "min": ListMethod(_plain("least_of", _least), _over(_least)),

@@ -8,7 +8,7 @@ from sql.binder.binding import Binding
 from sql.binder.place import Place
 from sql.binder.scope import Scope
 from sql.plan.bound import Apply, Bound, Const
-from sql.rows import columns_of, match_of, whole_row
+from sql.rows import columns_of, match_value, whole_row
 from sql.types import Type
 
 WHOLE_ROW = functions.Function(
@@ -32,7 +32,7 @@ ROW_VALUE = functions.Function(
 
 MATCH_VALUE = functions.Function(
     "match_value",
-    lambda *parts: match_of(parts[::2], parts[1::2]),
+    match_value,
     "internal",
     "The match of a pattern as a value.",
     (functions.Parameter("parts", variadic=True, optional=True),),

@@ -1,11 +1,14 @@
-"""An engine whose rules read rows of structs wherever the gateway would decode messages into structs."""
+"""An engine whose rules have come from another process, as in the gateway, and read rows of structs wherever
+the gateway would decode messages into structs."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from edge.deploy.reading.wire import dumped
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.intake.codecs.rows import attributes, row_class
 from sql import Catalog, Engine, Plan
@@ -32,7 +35,7 @@ class StructEngine(Engine):
     def deploy(
         self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None, **_: Any
     ) -> None:
-        self.plans[name] = plan
+        plan = self.plans[name] = pickle.loads(dumped(plan))
         shape = shape_of(plan, self.structs)
         super().deploy(name, plan, now_ms, state, shape=shape, make_row=row_maker(plan, shape))
 
