@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from edge.base.message import Message
 from edge.intake.codecs import META
 from sql.rows import as_dict
+from sql.types import key_of
 
 
 class Origins(Struct, dict=True):
@@ -27,16 +28,18 @@ class Origins(Struct, dict=True):
         return self._topics.get(_key(event), "")
 
     @cached_property
-    def _topics(self) -> dict[str, str]:
+    def _topics(self) -> dict[Hashable, str]:
         if len(self.messages) != len(self.rows):
             return {}
-        found: dict[str, str] = {}
+        found: dict[Hashable, str] = {}
         for message, row in zip(self.messages, self.rows, strict=True):
             found.setdefault(_key(as_dict(row)), message[0])
         return found
 
 
-def _key(event: Mapping[str, Any]) -> str:
+def _key(event: Mapping[str, Any]) -> Hashable:
     """Equal for equal events. Columns that are NULL are left out: an event of one rule may
     have fewer than the row."""
-    return repr(sorted((name, value) for name, value in event.items() if value is not None and name != META))
+    known = {name: value for name, value in event.items() if value is not None and name != META}
+    key: Hashable = key_of(known)
+    return key

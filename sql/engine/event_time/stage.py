@@ -22,7 +22,8 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission
 from sql.engine.time_stamps import time_stamp
 from sql.plan.logical import Plan
-from sql.rows import MakeRow, attribute_name
+from sql.rows import MakeRow, as_dict, attribute_name
+from sql.types import key_of
 
 Waiting = tuple[int, int, str, Any]
 """An event above the watermark: time stamp, number of its arrival, stream, row."""
@@ -272,12 +273,8 @@ class EventTimeStage:
             return False
         if self.heap and self.heard_ms != other.heard_ms:
             return False
-        return all(
-            mine[0] == theirs[0] and (mine[3] is theirs[3] or repr(mine[3]) == repr(theirs[3]))
-            for mine, theirs in zip(
-                sorted(self.heap, key=_place), sorted(other.heap, key=_place), strict=True
-            )
-        )
+        pairs = zip(sorted(self.heap, key=_place), sorted(other.heap, key=_place), strict=True)
+        return all(mine[0] == theirs[0] and _are_alike(mine[3], theirs[3]) for mine, theirs in pairs)
 
     def snapshot(self) -> list[Any]:
         """The waiting events and the watermark, as plain data."""
@@ -292,6 +289,13 @@ class EventTimeStage:
         self.highest, self.heard_ms = dict(highest), dict(heard_ms)
         for at, number, stream, packed in heap:
             self.heap.append((at, number, stream, make_row(unpack_row(packed))))
+
+
+def _are_alike(row: Any, other: Any) -> bool:
+    """True if two rows have the same columns, with the same values."""
+    return row is other or (
+        row.__class__ is other.__class__ and key_of(as_dict(row)) == key_of(as_dict(other))
+    )
 
 
 _place = itemgetter(0, 1)

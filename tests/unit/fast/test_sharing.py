@@ -164,6 +164,20 @@ def test_a_rule_deployed_later_shares_the_stage_once_its_own_is_in_the_same_stat
     assert stages_of(engine) == 1
 
 
+def test_restored_rules_share_the_stage_where_the_same_events_wait() -> None:
+    rule = AVERAGE.format(WINDOWS["tumbling"])
+    engine = timed_engine([rule, rule], late_tolerance_ms=1000)
+    engine.push("m", [{"dev": "a", "v": 1.5, "ts": 500, "n": [1]}], 500)
+    states = [json.dumps(engine.snapshot(name)) for name in engine.queries]
+    for other, stages in ((states[1], 1), (states[1].replace("1.5", "2.5"), 2)):
+        restored = timed_engine([])
+        for name, state in (("r0", states[0]), ("r1", other)):
+            plan = plan_rule(rule, restored.catalog, RuleOptions(late_tolerance_ms=1000))
+            restored.deploy(name, plan, 510, json.loads(state))
+        restored.push("m", [{"dev": "a", "v": 1, "ts": 520}], 520)
+        assert stages_of(restored) == stages
+
+
 def test_rules_that_part_in_event_time_show_earlier_windows_first() -> None:
     """An average refuses the text that a count takes, long after the first window has ended."""
     rules = (
