@@ -102,9 +102,11 @@ class Deployment:
     def host(
         self, name: str, query: Running, streams: Iterable[str], pattern_streams: Container[str] = ()
     ) -> None:
-        """Run something that behaves like a query. `pattern_streams`: the streams that its patterns read."""
+        """Run something that behaves like a query, at the place of an earlier version. `pattern_streams`: the
+        streams that its patterns read."""
+        place = self.roster.order.get(name)
         self.remove(name)
-        self.roster.add(name, query, streams, pattern_streams)
+        self.roster.add(name, query, streams, pattern_streams, place)
         self.timers.schedule(name)
 
     def remove(self, name: str) -> None:

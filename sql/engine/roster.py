@@ -56,14 +56,20 @@ class Roster:
         self._moves_rows: bool | None = None
 
     def add(
-        self, name: str, query: Running, streams: Iterable[str], pattern_streams: Container[str] = ()
+        self,
+        name: str,
+        query: Running,
+        streams: Iterable[str],
+        pattern_streams: Container[str] = (),
+        place: int | None = None,
     ) -> None:
-        """A query starts to run; none of its name does. Its patterns read the `pattern_streams`."""
+        """A query starts to run; none of its name does. Its patterns read `pattern_streams`. `place`: that
+        in the order of deployment of an earlier version; None: behind all others."""
         self.forget_indexes()
         self.queries[name] = query
         self.reads[name] = set()
         self.deployed += 1
-        self.order[name] = self.deployed
+        self.order[name] = place or self.deployed
         if reads_on_arrival(query.plan):
             self.arrival_readers.add(name)
         for stream in streams:

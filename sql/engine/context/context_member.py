@@ -18,6 +18,7 @@ from sql.engine.context.host import ContextHost
 from sql.errors import CorruptState
 from sql.plan.correlation import correlation_of
 from sql.plan.logical import Plan
+from sql.plan.walk import slots_of
 
 
 class ContextMember(Member):
@@ -26,9 +27,14 @@ class ContextMember(Member):
     def __init__(self, name: str, plan: Plan, host: ContextHost, order: int) -> None:
         super().__init__(name, plan, host.context, host.catalog, order, host.statements.schedule)
         self.host = host
-        self.fits_cells = fits_cells(plan) and not any(other.declares for other in host.members.values())
+        self.fits_cells = fits_cells(plan) and not (self.fills_own or self._reads_own_variable())
         self.index = index_of(plan, host.functions)
         self.watches_variables = _watches_variables(plan)
+
+    def _reads_own_variable(self) -> bool:
+        """True if it reads a variable that each partition has for itself."""
+        own = self.catalog.context_variables.get(self.host.context.name, {})
+        return any(slot.key in own for slot in slots_of(self.inner) if slot.kind in ("variable", "arrived"))
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         out: list[Emission] = []

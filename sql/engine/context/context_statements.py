@@ -55,7 +55,7 @@ class Statements:
                 return  # it begins with its saved state
             why = error if error.span is None else positioned(error, error.span, member.inner.text)
             raise DataError(f"{member.name}: {why}") from error
-        partition.bodies += (body,)
+        place(body, partition)
         if member.index is not None:
             member.index.enter(body, partition.row)
         if not isinstance(body, Cell):
@@ -63,14 +63,11 @@ class Statements:
 
     def begin_again(self, member: Member, partition: Partition, now_ms: int) -> None:
         """An instance takes the place of one whose windows did not begin as those of its saved state."""
-        order = [body for body in partition.bodies if body.member.order < member.order]
-        after = [body for body in partition.bodies if body.member.order > member.order]
         for body in partition.bodies:
             if body.member is member:
                 self._forget(body)
-        partition.bodies = tuple(order)
+        partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
         self.begin(member, partition, now_ms)
-        partition.bodies += tuple(after)
 
     def _forget(self, body: Body) -> None:
         """Take an instance out of the timers and of the index."""
@@ -200,3 +197,12 @@ class Statements:
             until_ms = min(until_ms, end_ms)
         self.add(body, instance.advance(until_ms))
         self.schedule(body)
+
+
+def place(body: Body, partition: Partition) -> None:
+    """Put a body just made at its place in the order of creation, which one that replaces another keeps."""
+    bodies, order = partition.bodies, body.member.order
+    before = bodies
+    if bodies and bodies[-1].member.order > order:
+        before = tuple(other for other in bodies if other.member.order < order)
+    partition.bodies = (*before, body, *bodies[len(before) :])

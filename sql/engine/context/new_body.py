@@ -40,7 +40,7 @@ def new_body(member: Member, members: Mapping[str, Member], partition: Partition
 
 def _catalog_for(member: Member, members: Mapping[str, Member], partition: Partition) -> Catalog:
     """The catalog of a new instance; a relation that it declares posts to the statements of its partition."""
-    catalog = catalog_of(member.catalog, partition, members)
+    catalog = catalog_of(member, partition, members)
     if catalog is member.catalog and isinstance(member.inner.acts, WindowDeclaration):
         return catalog.within({}, {}, loop_of(catalog, {}, partition, members))
     return catalog
@@ -72,13 +72,15 @@ def _declared(instances: Iterable[Running]) -> tuple[dict[str, Variable], dict[s
     return variables, relations
 
 
-def catalog_of(catalog: Catalog, partition: Partition, within: Container[str]) -> Catalog:
-    """The catalog of a partition; that of all where it has nothing of its own. `within`: the context's
-    statements."""
-    if partition.bodies and not partition.bodies[-1].member.declares:
-        last: Body = partition.bodies[-1]
-        return last.catalog
-    variables, relations = _declared(body.instance for body in partition.bodies if body.member.declares)
+def catalog_of(member: Member, partition: Partition, within: Container[str]) -> Catalog:
+    """The catalog of a statement in a partition; that of all where those before it declare nothing.
+    `within`: the context's statements."""
+    catalog = member.catalog
+    before = [body for body in partition.bodies if isinstance(body, InstanceBody)]
+    before = [body for body in before if body.member.order < member.order]
+    if before and not before[-1].member.declares:
+        return before[-1].catalog
+    variables, relations = _declared(body.instance for body in before if body.member.declares)
     if not variables and not relations:
         return catalog
     return catalog.within(variables, relations, loop_of(catalog, relations, partition, within))

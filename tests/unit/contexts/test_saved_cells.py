@@ -74,3 +74,22 @@ def test_a_cell_takes_few_bytes_in_a_snapshot() -> None:
     statement = STATEMENTS["the group of all"]
     few, many = (len(json.dumps(fed(statement, devices).snapshot("r"))) for devices in (10, 110))
     assert (many - few) / 100 < 120
+
+
+BESIDE = {
+    "a table": "context C create table T (dev string primary key, c count(*))",
+    "a named window": "context C create window W#keepall as m",
+    "a variable": "context C create variable int limit = 3",
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
+@pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
+def test_the_state_does_not_depend_on_what_else_the_context_holds(statement: str, beside: str) -> None:
+    """A restart deploys rules in another order than they came in."""
+    engine = fed(statement, 5)
+    again = Engine(Catalog())
+    run_script(again, f"{CONTEXT} {beside}; @name('r') {statement};", 0, RuleOptions())
+    again.restore("context C", json.loads(json.dumps(engine.snapshot("context C"))))
+    again.restore("r", json.loads(json.dumps(engine.snapshot("r"))))
+    assert told(again) == told(engine)
