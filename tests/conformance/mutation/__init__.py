@@ -7,5 +7,6 @@ steps, and the slow twin where it can compute the rule. A refusal needs a place 
 event a reason in the terms of SQL, and every run must end.
 
 `python -m tests.conformance.mutation FILE.jsonl --seconds 60 --seed 7` searches and prints each finding as a
-line; with `--replay` the file holds such lines. `judge.py` says what a finding is.
+line; with `--composed N` it begins with scenarios made from nothing, whose statements
+feed each other; with `--replay` the file holds such lines. `judge.py` says what a finding is.
 """

@@ -1,6 +1,7 @@
 """Search for scenarios that are not run alike.
 
     python -m tests.conformance.mutation FILE.jsonl … [--seconds N] [--seed S]
+    python -m tests.conformance.mutation --composed N [--seconds N] [--seed S]
     python -m tests.conformance.mutation --replay FINDINGS.jsonl
 
 Prints a line of JSON for the first of each kind of finding; the exit status is 1 if there is any.
@@ -17,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.mutation.composed import composed
 from tests.conformance.mutation.judge import Finding, Refused, judged
 from tests.conformance.mutation.mutants import Mutants
 from tests.conformance.mutation.smaller import smaller
@@ -62,11 +64,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     parser.add_argument("--each", type=int, default=1, help="how many findings of a kind are printed")
+    parser.add_argument("--composed", type=int, metavar="N", help="begin with N scenarios made from nothing")
     parser.add_argument("--replay", action="store_true", help="the files hold findings")
     options = parser.parse_args(arguments)
     scenarios = [json.loads(line) for path in options.files for line in path.read_text("utf-8").splitlines()]
     if options.replay:
         return int(any(list(map(_replayed, scenarios))))
+    if options.composed:
+        scenarios = [*composed(options.seed, options.composed), *(scenarios if options.files != OWN else ())]
     search = Search(Mutants(scenarios, options.seed), each=options.each)
     end, number = time.monotonic() + options.seconds, 0
     while time.monotonic() < end:

@@ -217,7 +217,10 @@ def planned(data: dict[str, Any]) -> tuple[Catalog, Plan]:
     catalog, options = Catalog(), data["options"]
     define(catalog, data["ddl"])
     chosen = RuleOptions(
-        late_tolerance_ms=options.get("lateTolerance", 0), event_time=options.get("isEventTime")
+        late_tolerance_ms=options.get("lateTolerance", 0),
+        event_time=options.get("isEventTime"),
+        zone=options.get("zone", "UTC"),
+        emit_empty=options.get("emitEmpty", False),
     )
     return catalog, plan_rule(data["sql"], catalog, chosen)
 

@@ -79,7 +79,7 @@ MORE_CLAUSES = (
     "group by grouping sets((), k, (n, k))", "having count(*) > 1", "having sum(v) > 3 or istream()",
     "output every 1 sec", "output last every 2 events", "output first every 1 sec", "output all every 1 sec",
     "output snapshot every 1 sec", "output when count_insert > 1", "output after 1 sec every 2 events",
-    "output last when terminated", "output every 1 sec when terminated", "order by v, id",
+    "output last when terminated", "output every 1 sec and when terminated", "order by v, id",
     "order by n desc, id",
     "limit 1", "limit 2 offset 1",
     "partition by k", "select distinct k, n", "select *", "select count(*) as c",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sql import SqlError
 from tests.conformance.mutation import drives, happenings, judge
 from tests.conformance.mutation.__main__ import OWN, Search
+from tests.conformance.mutation.composed import composed
 from tests.conformance.mutation.drives import Happened, Seen, Way
 from tests.conformance.mutation.judge import Refused, judged
 from tests.conformance.mutation.mutants import Mutants
@@ -137,3 +140,15 @@ def test_findings_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[
     path.write_text(json.dumps(PLAIN))
     assert main(["--replay", str(path)]) == 0
     assert "the same in every way" in capsys.readouterr().out
+
+
+def test_composed_scenarios_run() -> None:
+    """Most of them are accepted, in statements that feed each other."""
+    found = composed(5, 60)
+    assert found == composed(5, 60)
+    ran = 0
+    for data in found:
+        with suppress(SqlError):
+            drives.drive_through(data, Way(), [[place] for place in range(len(data["steps"]))])
+            ran += 1
+    assert ran > 40
