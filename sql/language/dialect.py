@@ -11,7 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
 from sql.language.statements.relation_parser import RelationParser
-from sql.language.tokens import StreamTokenizer
+from sql.language.tokens import NAME_TOKENS, StreamTokenizer
 from sql.record import replace
 from sql.syntax import Annotation, Column, CreateContext, CreateExpression, Statement
 from sql.syntax.declared_expressions import written_out
@@ -112,9 +112,11 @@ class StreamParser(RelationParser):
             start = self._take()
             name = self._any_name("the name of an annotation").text.lower()
             value = None
-            if self._match(TokenType.L_PAREN):
-                value = dict(self._listed(self._attribute)).get("value")
-                self._expect(TokenType.R_PAREN, "')'")
+            while self._match(TokenType.DOT):
+                name = self._any_name("the name of an annotation").text.lower()
+            behind: Token = self._curr
+            if behind.token_type is TokenType.L_PAREN:
+                value = dict(self._wrapped(self._attribute)).get("value")
             found.append(Annotation(name, value, span=self._since(start)))
         return tuple(found)
 
@@ -124,7 +126,17 @@ class StreamParser(RelationParser):
         if self._next.token_type is TokenType.EQ:
             name = self._any_name("the name of an attribute").text.lower()
             self._expect(TokenType.EQ, "'='")
-        return name, self.literals.written_out("a constant")
+        return name, self._attribute_value()
+
+    def _attribute_value(self) -> None | bool | int | float | str:
+        """A constant or a name, which is text. Of an array, `{…}`, no annotation here reads anything."""
+        if self._match(TokenType.L_BRACE):
+            self._listed(self._attribute_value)
+            self._expect(TokenType.R_BRACE, "',' or '}'")
+            return None
+        if self._curr.token_type in NAME_TOKENS:
+            return self._take().text
+        return self.literals.written_out("a constant")
 
 
 STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {

@@ -36,6 +36,7 @@ def written_out(node: Node, known: Expressions, text: str, *, is_here: bool = Fa
 class _Writing:
     def __init__(self, known: Expressions, text: str, *, is_here: bool) -> None:
         self.known, self.text, self.is_here = known, text, is_here
+        self.called = {name.lower(): found for name, found in known.items()}
         self.written = 0
 
     def out(self, node: Node) -> Node:
@@ -44,7 +45,7 @@ class _Writing:
         if isinstance(node, Column) and node.table is None:
             found = self.known.get(node.name)
             return node if found is None or found.parameters else self._body(found, {}, node.span)
-        if not isinstance(node, Call) or (found := self.known.get(node.name)) is None:
+        if not isinstance(node, Call) or (found := self.called.get(node.name)) is None:
             return node
         if len(node.args) != len(found.parameters):
             count, plural = len(found.parameters), "" if len(found.parameters) == 1 else "s"

@@ -38,8 +38,9 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         binder.problems.error("B330", message, node.span, hint)
         return UNKNOWN
     inner = argument_place(node, place)
-    if binder.kind.epl and node.filter is None and definition.takes_filter(len(node.args)):
-        node = replace(node, args=node.args[:-1], filter=node.args[-1])
+    last = node.args[-1] if node.filter is None and definition.takes_filter(len(node.args)) else None
+    if last is not None and not isinstance(last, ast.Star):
+        node = replace(node, args=node.args[:-1], filter=last)
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
     counts_rows = all(parameter.optional for parameter in definition.parameters)
     if star and not (definition.whole_row or counts_rows):

@@ -7,10 +7,12 @@ from sql import syntax as ast
 from sql.aggregates.list_methods import LIST_METHODS, ListMethod
 from sql.binder.binding import Binding
 from sql.binder.expressions import table_reads
+from sql.binder.expressions.methods import FUNCTIONS, HINTS, as_function
 from sql.binder.expressions.partition_properties import bind_property, property_path
 from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
+from sql.functions import registry as functions
 from sql.functions.definition import Function
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, TableRead
 from sql.plan.declared import TableDeclaration
@@ -73,14 +75,25 @@ def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
         and table_reads.is_table(binder, node.base.name)
     ):
         return table_reads.keys(binder, node.base.name, node.span)
+    function = as_function(node)
+    if function is not None:
+        return binder.bind(function, place)
     method = LIST_METHODS.get(node.name)
     if method is None:
-        hint = did_you_mean(node.name, LIST_METHODS) or f"lists have {', '.join(sorted(LIST_METHODS))}"
-        binder.problems.error("B305", f"unknown method '{node.name}'", node.span, hint)
-        return UNKNOWN
+        return _unknown_method(binder, node)
     base = binder.bind(node.base, place)
     binder.expect(base, Type.ARRAY, f"{node.name}() is a method of lists", node.base.span)
     return _bound_method(binder, node, method, base, place)
+
+
+def _unknown_method(binder: Binding, node: ast.Method) -> Bound:
+    hint = HINTS.get(node.name)
+    if hint is None and functions.lookup(node.name) is not None:
+        hint = f"a function has this name: write {node.name}(x, …)"
+    hint = hint or did_you_mean(node.name, [*LIST_METHODS, *FUNCTIONS])
+    hint = hint or f"lists have {', '.join(sorted(LIST_METHODS))}"
+    binder.problems.error("B305", f"unknown method '{node.name}'", node.span, hint)
+    return UNKNOWN
 
 
 def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: Bound, place: Place) -> Bound:

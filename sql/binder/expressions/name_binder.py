@@ -104,7 +104,8 @@ class NameBinder:
         in_order_by = place.name == "ORDER BY" and not self._resolving
         if self.binder.kind.epl and not in_order_by and self.scope.holders(node.name):
             return False
-        if place.name.startswith("the arguments of") and self._is_column_below_aggregate(node.name):
+        sees_events = place.name == "WHERE" or place.name.startswith("the arguments of")
+        if sees_events and self._is_column_below_aggregate(node.name):
             return False
         if node.name not in self._resolving:
             return True
@@ -120,8 +121,8 @@ class NameBinder:
     def _is_column_below_aggregate(self, name: str) -> bool:
         """True if the alias of an aggregate means the column that the aggregate reads.
 
-        An aggregate of an aggregate has no meaning, so `avg(temp) AS temp … HAVING
-        avg(temp) > 80` reads the column.
+        An aggregate in WHERE or of an aggregate has no meaning, so `avg(temp) AS temp … WHERE temp > 20
+        … HAVING avg(temp) > 80` reads the column in both.
         """
         defined = self.scope.aliases[name].expr
         return _holds_aggregate(defined) and (

@@ -67,6 +67,8 @@ class CallGrammar:
         condition: Expr | None = None
         group_by: tuple[Expr, ...] | None = None
         distinct = not args and parser._match(TokenType.DISTINCT)
+        if parser._at_word("all") and parser._next.token_type in NAME_TOKENS:  # what holds without DISTINCT
+            parser._advance()
         more = (
             parser._match(TokenType.COMMA)
             if args

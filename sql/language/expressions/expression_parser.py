@@ -177,6 +177,8 @@ class ExpressionParser(ExpressionCursor):
                 )
             elif kind is TokenType.L_BRACKET:
                 this = self._parse_bracket(this)
+            elif kind is TokenType.PLACEHOLDER:  # EPL's dynamic property: NULL where an event lacks it
+                self._advance()
             else:
                 return this
 

@@ -209,6 +209,11 @@ class TestEpl:
             Annotation("tag"),
         )
 
+    def test_annotations_of_java(self) -> None:
+        """Arrays and names as values, a package before the name, and no attribute."""
+        query = select("@Alert(keys={'a', \"b\"}) @com.acme.Mode(JSON) @Audit() select a from E")
+        assert query.annotations == (Annotation("alert"), Annotation("mode", "JSON"), Annotation("audit"))
+
     def test_order_limit_after_output(self) -> None:
         query = select("select a from E output snapshot every 5 seconds order by a limit 1")
         assert query.output == OutputLimit("snapshot", every=seconds(5))
