@@ -80,31 +80,6 @@ class Lag(AnalyticState):
         self.values = deque(state)
 
 
-class OneValue(AnalyticState):
-    """Base of states of one value: `next` follows `now`."""
-
-    def __init__(self, first: object = None) -> None:
-        self.now: Any = first
-        self.next: Any = first
-
-    def keep(self) -> None:
-        self.now = self.next
-
-    def state(self) -> Any:
-        return self.now
-
-    def put_back(self, state: object) -> None:
-        self.now = state
-
-
-class LatestValue(OneValue):
-    """latest(x [, default]): the newest value that was not NULL."""
-
-    def step(self, args: Sequence[Any], when: bool) -> Any:
-        self.next = args[0] if when and args[0] is not None else self.now
-        return self.next if self.next is not None or len(args) < 2 else args[1]
-
-
 class ChangedColumn(AnalyticState):
     """changed_col(ignore_null, x): x when it differs from the remembered value, else NULL."""
 
@@ -168,136 +143,128 @@ class HadChanged(ChangedColumn):
         return any(self._changed(args[0], args[1:], when))
 
 
-def _becomes(known: list[Any], x: object, rest: Sequence[Any], when: bool) -> tuple[list[Any], bool]:
-    """The newest value of x behind a row, in a list, and whether x has changed; to the target, where `rest`
-    has one. The first value is a change."""
-    ignore_null = rest[1] if len(rest) > 1 else False
+Step = Callable[[Any, Sequence[Any], bool], tuple[Any, Any]]
+"""From the value that is remembered, the arguments and `when`: the value that is remembered next, and that of
+the row."""
+
+
+class OneValue(AnalyticState):
+    """A function that remembers one value, `now`; `next` follows it."""
+
+    def __init__(self, first: object, following: Step) -> None:
+        self.now = self.next = first
+        self.following = following
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        self.next, value = self.following(self.now, args, when)
+        return value
+
+    def keep(self) -> None:
+        self.now = self.next
+
+    def state(self) -> Any:
+        return self.now
+
+    def put_back(self, state: object) -> None:
+        self.now = state
+
+
+def _latest(now: object, args: Sequence[Any], when: bool) -> tuple[Any, Any]:
+    """latest(x [, default]): the newest value that was not NULL."""
+    newest = args[0] if when and args[0] is not None else now
+    return newest, newest if newest is not None or len(args) < 2 else args[1]
+
+
+def _change_to(known: list[Any], args: Sequence[Any], when: bool) -> tuple[list[Any], bool]:
+    """change_to(x [, target [, ignore_null]]): whether x has become the target, or any other value without
+    one; the first value is a change. The newest x is remembered in a list."""
+    x, *target = args[:2]
+    ignore_null = args[2] if len(args) > 2 else False
     if ignore_null is not True and ignore_null is not False:
         raise DataError(f"whether NULL is ignored is TRUE or FALSE, not {describe(ignore_null)}")
     if not when or (x is None and ignore_null):
         return known, False
     changed = not known or key_of(known[0]) != key_of(x)
-    return [x], changed and (not rest or key_of(rest[0]) == key_of(x))
+    return [x], changed and (not target or key_of(target[0]) == key_of(x))
 
 
-class ChangeTo(OneValue):
-    """change_to(x [, target [, ignore_null]]): whether x has become the target. `now`: as in `_becomes`."""
-
-    def __init__(self) -> None:
-        super().__init__([])
-
-    def step(self, args: Sequence[Any], when: bool) -> bool:
-        self.next, becomes = _becomes(self.now, args[0], args[1:], when)
-        return becomes
+def _change_capture(now: list[Any], args: Sequence[Any], when: bool) -> tuple[list[Any], Any]:
+    """change_capture(value, x [, target [, ignore_null]]): the value as x became the target. What `change_to`
+    remembers and the value are remembered."""
+    known, becomes = _change_to(now[0], args[1:], when)
+    captured = args[0] if becomes else now[1]
+    return [known, captured], captured
 
 
-class ChangeCapture(OneValue):
-    """change_capture(value, x [, target [, ignore_null]]): the value as x became the target.
-    `now`: the newest x, as in `_becomes`, and the value."""
-
-    def __init__(self) -> None:
-        super().__init__([[], None])
-
-    def step(self, args: Sequence[Any], when: bool) -> Any:
-        known, captured = self.now
-        known, becomes = _becomes(known, args[1], args[2:], when)
-        self.next = [known, args[0] if becomes else captured]
-        return self.next[1]
-
-
-class ConsecutiveCount(OneValue):
+def _consecutive_count(count: int, args: Sequence[Any], when: bool) -> tuple[int, int]:
     """consecutive_count(condition): how many rows up to this one have met the condition."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def step(self, args: Sequence[Any], when: bool) -> int:
-        count: int = self.now
-        if when:
-            count = count + 1 if args[0] is True else 0
-        self.next = count
-        return count
+    following = count if not when else count + 1 if args[0] is True else 0
+    return following, following
 
 
-class ConsecutiveStart(OneValue):
+def _consecutive_start(first: list[Any], args: Sequence[Any], when: bool) -> tuple[list[Any], Any]:
     """consecutive_start(condition, value): the value of the first of the rows up to this one that meet the
-    condition. `now`: that value in a list, empty where the condition does not hold."""
-
-    def __init__(self) -> None:
-        super().__init__([])
-
-    def step(self, args: Sequence[Any], when: bool) -> Any:
-        if not when:
-            self.next = self.now
-        elif args[0] is not True:
-            self.next = []
-        else:
-            self.next = self.now or [args[1]]
-        return self.next[0] if self.next else None
+    condition. That value is remembered in a list, which is empty where the condition does not hold."""
+    if when:
+        first = (first or [args[1]]) if args[0] is True else []
+    return first, first[0] if first else None
 
 
-class RunningValue(OneValue):
+def _running(kind: str) -> Step:
     """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
 
     Behind that row the value is that of nothing, until begin holds again. `when` says which values count:
-    begin and reset are asked of every row.
-    The state is (count, total, extreme, whether it is open).
+    begin and reset are asked of every row. Count, total, extreme and whether it is open are remembered;
+    earlier versions stored the last value as well.
     """
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        super().__init__((0, 0, None, False))
-
-    def step(self, args: Sequence[Any], when: bool) -> Any:
+    def step(now: Sequence[Any], args: Sequence[Any], when: bool) -> tuple[list[Any], Any]:
         x, begin, reset = filled(args, (None, True, False))
-        count, total, extreme, is_open = self.now
+        count, total, extreme, is_open, *_ = now
         is_open = is_open or begin is True
         if is_open and when and x is not None:
-            count, total, extreme = self._with(x, count, total, extreme)
+            count, total, extreme = _counted(kind, x, count, total, extreme)
         closes = is_open and reset is True
-        self.next = (0, 0, None, False) if closes else (count, total, extreme, is_open)
-        return self._value(count, total, extreme)
+        following = [0, 0, None, False] if closes else [count, total, extreme, is_open]
+        return following, _value(kind, count, total, extreme)
 
-    def _with(self, x: Value, count: int, total: float, extreme: object) -> tuple[int, Any, Any]:
-        """Count, total and extreme with another value."""
-        if self.kind != "acc_count" and x.__class__ not in (int, float):
-            raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
-        if self.kind in ("acc_sum", "acc_avg"):
-            total += x
-        elif self.kind in ("acc_max", "acc_min"):
-            pair = (extreme, x) if self.kind == "acc_max" else (x, extreme)
-            if extreme is None or less(*pair):
-                extreme = x
-        return count + 1, total, extreme
+    return step
 
-    def _value(self, count: int, total: float, extreme: object) -> Any:
-        if self.kind == "acc_count":
-            return count
-        if self.kind == "acc_sum":
-            return float(total)
-        if not count:
-            return None
-        if self.kind == "acc_avg":
-            return total / count
-        return float(extreme) if extreme.__class__ is int else extreme
 
-    def state(self) -> Any:
-        return list(self.now)
+def _counted(kind: str, x: Value, count: int, total: float, extreme: object) -> tuple[int, Any, Any]:
+    """Count, total and extreme with another value."""
+    if kind != "acc_count" and x.__class__ not in (int, float):
+        raise DataError(f"{kind}() takes numbers, not {describe(x)}")
+    if kind in ("acc_sum", "acc_avg"):
+        total += x
+    elif kind in ("acc_max", "acc_min"):
+        pair = (extreme, x) if kind == "acc_max" else (x, extreme)
+        if extreme is None or less(*pair):
+            extreme = x
+    return count + 1, total, extreme
 
-    def put_back(self, state: Any) -> None:
-        # Earlier versions stored the last value as well.
-        self.now = tuple(state[:4])
+
+def _value(kind: str, count: int, total: float, extreme: object) -> Any:
+    if kind == "acc_count":
+        return count
+    if kind == "acc_sum":
+        return float(total)
+    if not count:
+        return None
+    if kind == "acc_avg":
+        return total / count
+    return float(extreme) if extreme.__class__ is int else extreme
 
 
 _KINDS: dict[str, Callable[[], AnalyticState]] = {
     "lag": Lag,
-    "latest": LatestValue,
+    "latest": lambda: OneValue(None, _latest),
     "changed_col": ChangedColumn,
     "had_changed": HadChanged,
-    "change_to": ChangeTo,
-    "change_capture": ChangeCapture,
-    "consecutive_count": ConsecutiveCount,
-    "consecutive_start": ConsecutiveStart,
+    "change_to": lambda: OneValue([], _change_to),
+    "change_capture": lambda: OneValue([[], None], _change_capture),
+    "consecutive_count": lambda: OneValue(0, _consecutive_count),
+    "consecutive_start": lambda: OneValue([], _consecutive_start),
 }
 
 
@@ -371,7 +338,7 @@ class AnalyticStage:
     @staticmethod
     def fresh(name: str) -> AnalyticState:
         """A new state of the function called `name`."""
-        return _KINDS[name]() if name in _KINDS else RunningValue(name)
+        return _KINDS[name]() if name in _KINDS else OneValue([0, 0, None, False], _running(name))
 
     def snapshot(self) -> list[list[tuple[Plain, Plain]]]:
         self.keep()
