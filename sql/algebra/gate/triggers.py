@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from sql.algebra.event import Event
 from sql.algebra.retain.data_clock import Stamps
 from sql.algebra.retain.predicate import Builtins, Predicate
+from sql.algebra.stored import PLAIN, Stored
 from sql.calendar.period import Period
 from sql.types import Saved
 
@@ -18,7 +19,7 @@ Decision = Literal["hold", "before", "after"]
 """On an arriving event: hold it, release without it (it starts the next batch), or release with it."""
 
 
-class Trigger(ABC):
+class Trigger(Stored, ABC):
     """Decides when a gate releases."""
 
     @abstractmethod
@@ -59,12 +60,6 @@ class Trigger(ABC):
 
     def resumed(self, held: OrderedDict[Event, None]) -> None:
         """Called after a restore with the forming batch, for triggers that derive state from it."""
-
-    def snapshot(self) -> Saved:
-        return None
-
-    def restore(self, state: Saved) -> None:
-        return None
 
 
 class AfterCount(Trigger):
@@ -116,6 +111,7 @@ class EveryTrigger(TimedTrigger):
     """time_batch: at the grid reference + k·d. Without a reference the first event ever sets it, for good."""
 
     surely_holds = "trigger.due_ms is not None"
+    stored = (("reference_ms", PLAIN), ("due_ms", PLAIN))
 
     def __init__(
         self, period: Period, zone: ZoneInfo, reference_ms: int | None, *, force: bool, start_ms: int | None
@@ -128,18 +124,13 @@ class EveryTrigger(TimedTrigger):
             self.reference_ms = now
         return self.period.next_after(now, self.reference_ms, self.zone)
 
-    def snapshot(self) -> tuple[int | None, int | None]:
-        return self.reference_ms, self.due_ms
-
-    def restore(self, state: tuple[int | None, int | None]) -> None:
-        self.reference_ms, self.due_ms = state
-
 
 class CountOrSince(TimedTrigger):
     """time_length_batch: at n events, or d after the last release, whichever comes first; after an
     empty release d after the first event."""
 
     surely_holds = "len(held) + 1 < trigger.size and trigger.due_ms is not None"
+    stored = (("due_ms", PLAIN),)
 
     def __init__(
         self, period: Period, zone: ZoneInfo, size: int, *, force: bool, start_ms: int | None
@@ -153,12 +144,6 @@ class CountOrSince(TimedTrigger):
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
         super().on_event(event, held, now)
         return "after" if len(held) + 1 >= self.size else "hold"
-
-    def snapshot(self) -> int | None:
-        return self.due_ms
-
-    def restore(self, state: int | None) -> None:
-        self.due_ms = state
 
 
 class DataBoundary(Trigger):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event_store import pack_key, unpack_key
+from sql.algebra.stored import PLAIN, Form, Layout, Stored
 from sql.emission import Out, Update
 from sql.types import Plain, Saved
 
@@ -15,7 +16,27 @@ PackedOuts = list[tuple[Plain, Plain, Plain]]
 """Output rows, with their places among groups and in ORDER BY."""
 
 
-class Given(ABC):
+def _pack(rows: Iterable[Out | None]) -> PackedOuts:
+    return [(encode(row.row), pack_key(row.key), pack_key(row.order)) for row in rows if row is not None]
+
+
+def _unpack(packed: PackedOuts) -> list[Out]:
+    return [Out(decode(row), unpack_key(key), unpack_key(order)) for row, key, order in packed]
+
+
+OUTS = Form(_pack, _unpack)
+OUTS_BY_KEY = Form(lambda rows: _pack(rows.values()), lambda state: {row.key: row for row in _unpack(state)})
+"""Output rows in order, and those of each group."""
+
+KEYS = Form(lambda keys: [*map(pack_key, keys)], lambda state: dict.fromkeys(map(unpack_key, state)))
+MARKS = Form(
+    lambda marks: [(pack_key(key), mark) for key, mark in marks.items()],
+    lambda state: {unpack_key(key): mark for key, mark in state},
+)
+"""The keys of groups, and a number of each."""
+
+
+class Given(Stored, ABC):
     """The rows of an output limit: keeps those between two outputs."""
 
     ends = True
@@ -36,15 +57,11 @@ class Given(ABC):
     def give(self) -> tuple[list[Out], list[Out]] | None:
         """The rows of this output; None for no output at all."""
 
-    def snapshot(self) -> Saved:
-        return None
-
-    def restore(self, state: Saved) -> None:
-        return None
-
 
 class Buffered(Given):
     """Base of what collects rows and gives them out once."""
+
+    stored: ClassVar[Layout] = (("new", OUTS), ("old", OUTS))
 
     def __init__(self) -> None:
         self.new: list[Out] = []
@@ -55,12 +72,6 @@ class Buffered(Given):
         self.new, self.old = [], []
         return out
 
-    def snapshot(self) -> Saved:
-        return pack_outs(self.new), pack_outs(self.old)
-
-    def restore(self, state: Saved) -> None:
-        self.new, self.old = unpack_outs(state[0]), unpack_outs(state[1])
-
 
 class Everything(Buffered):
     """default, and all of plain rows: everything since the last output.
@@ -68,6 +79,8 @@ class Everything(Buffered):
     `repeat` gives the present row again, as new and as old, when a statement of only
     aggregates has not changed.
     """
+
+    stored = (*Buffered.stored, ("shown", OUTS))
 
     def __init__(self, repeat: Callable[[], list[Out]] | None, *, ends_empty: bool = False) -> None:
         super().__init__()
@@ -87,13 +100,6 @@ class Everything(Buffered):
             return row, list(row)
         return super().give()
 
-    def snapshot(self) -> tuple[PackedOuts, PackedOuts, PackedOuts]:
-        return *super().snapshot(), pack_outs(self.shown)
-
-    def restore(self, state: tuple[PackedOuts, PackedOuts, PackedOuts]) -> None:
-        super().restore(state)
-        self.shown = unpack_outs(state[2])
-
 
 class LastRows(Buffered):
     """last of plain rows: the last insert row and the last remove row."""
@@ -106,6 +112,8 @@ class LastRows(Buffered):
 class LastValue(Given):
     """last of only aggregates: the present row; old is the first old row of the interval, or again the
     present one."""
+
+    stored = (("changed", PLAIN), ("old", OUTS))
 
     def __init__(self, present: Callable[[], list[Out]]) -> None:
         self.present = present
@@ -122,16 +130,12 @@ class LastValue(Given):
         self.changed, self.old = False, []
         return out
 
-    def snapshot(self) -> tuple[bool, PackedOuts]:
-        return self.changed, pack_outs(self.old)
-
-    def restore(self, state: tuple[bool, PackedOuts]) -> None:
-        self.changed, self.old = state[0], unpack_outs(state[1])
-
 
 class LastPerGroup(Given):
     """last of groups: per changed group its last row, and its first old row or its last. With a row for each
     group, `is_of_groups`, there is none where HAVING drops the present one, and the old row is the first."""
+
+    stored = (("new", OUTS_BY_KEY), ("old", OUTS_BY_KEY))
 
     def __init__(self, *, is_of_groups: bool) -> None:
         self.is_of_groups = is_of_groups
@@ -148,23 +152,15 @@ class LastPerGroup(Given):
             self.new[row.key] = row
 
     def give(self) -> tuple[list[Out], list[Out]]:
-        out = self._shown(), list(self.old.values())
+        out = [row for row in self.new.values() if row is not None], list(self.old.values())
         self.new, self.old = {}, {}
         return out
-
-    def _shown(self) -> list[Out]:
-        return [row for row in self.new.values() if row is not None]
-
-    def snapshot(self) -> tuple[PackedOuts, PackedOuts]:
-        return pack_outs(self._shown()), pack_outs(self.old.values())
-
-    def restore(self, state: tuple[PackedOuts, PackedOuts]) -> None:
-        new, old = map(unpack_outs, state)
-        self.new, self.old = {row.key: row for row in new}, {row.key: row for row in old}
 
 
 class LastOfTouched(Given):
     """last of groups whose rows are made when they are emitted: nothing happens with an update."""
+
+    stored = (("rows", OUTS_BY_KEY),)
 
     def __init__(self, touched: Callable[[], list[Out]]) -> None:
         self.touched = touched
@@ -179,17 +175,16 @@ class LastOfTouched(Given):
         rows, self.rows = self.rows, {}
         return list(rows.values()), []
 
-    def snapshot(self) -> PackedOuts:
+    def snapshot(self) -> Saved:
         self._collect()
-        return pack_outs(self.rows.values())
-
-    def restore(self, state: PackedOuts) -> None:
-        self.rows = {row.key: row for row in unpack_outs(state)}
+        return super().snapshot()
 
 
 class AllGroups(Given):
     """all of groups: the present row of every group ever seen; old is the first old row, or
     the row emitted last."""
+
+    stored = (("seen", KEYS), ("old", OUTS_BY_KEY), ("given", OUTS_BY_KEY))
 
     def __init__(self, current: Callable[[Any], list[Out]]) -> None:
         self.current = current
@@ -208,14 +203,6 @@ class AllGroups(Given):
         self.old = {}
         self.given = {row.key: row for row in new}
         return new, [row for row in old if row is not None]
-
-    def snapshot(self) -> tuple[list[Plain], PackedOuts, PackedOuts]:
-        seen = [pack_key(key) for key in self.seen]
-        return seen, pack_outs(self.old.values()), pack_outs(self.given.values())
-
-    def restore(self, state: tuple[list[Plain], PackedOuts, PackedOuts]) -> None:
-        self.seen = {unpack_key(key): None for key in state[0]}
-        self.old, self.given = ({row.key: row for row in unpack_outs(part)} for part in state[1:])
 
 
 class AllGroupEvents(Buffered):
@@ -238,10 +225,10 @@ class AllGroupEvents(Buffered):
         return super().give()
 
     def snapshot(self) -> tuple[list[Plain], Saved]:
-        return [pack_key(key) for key in self.seen], super().snapshot()
+        return KEYS.pack(self.seen), super().snapshot()
 
     def restore(self, state: tuple[list[Plain], Saved]) -> None:
-        self.seen = {unpack_key(key): None for key in state[0]}
+        self.seen = KEYS.unpack(state[0])
         super().restore(state[1])
 
 
@@ -250,6 +237,7 @@ class FirstUpdate(Given):
     and at once, then mute."""
 
     ends = False
+    stored = (("open", PLAIN),)
 
     def __init__(self, *, is_rstream: bool) -> None:
         self.is_rstream = is_rstream
@@ -269,18 +257,13 @@ class FirstUpdate(Given):
     def give(self) -> None:
         self.open = True
 
-    def snapshot(self) -> bool:
-        return self.open
-
-    def restore(self, state: bool) -> None:
-        self.open = state
-
 
 class FirstPerGroup(Given):
     """first of groups: per group a row at once, then mute for the period since it, or until
     n more of its events."""
 
     ends = False
+    stored = (("marks", MARKS),)
 
     def __init__(
         self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None, *, is_of_events: bool
@@ -323,12 +306,6 @@ class FirstPerGroup(Given):
     def give(self) -> None:
         return None
 
-    def snapshot(self) -> list[tuple[Plain, int]]:
-        return [(pack_key(key), mark) for key, mark in self.marks.items()]
-
-    def restore(self, state: list[tuple[Plain, int]]) -> None:
-        self.marks = {unpack_key(key): mark for key, mark in state}
-
 
 class Snapshot(Given):
     """snapshot: the present content; nothing before the first event."""
@@ -340,13 +317,3 @@ class Snapshot(Given):
 
     def give(self) -> tuple[list[Out], list[Out]]:
         return self.content(), []
-
-
-def pack_outs(rows: Iterable[Out]) -> PackedOuts:
-    """Output rows as plain data."""
-    return [(encode(row.row), pack_key(row.key), pack_key(row.order)) for row in rows]
-
-
-def unpack_outs(packed: PackedOuts) -> list[Out]:
-    """The rows `pack_outs` packed."""
-    return [Out(decode(row), unpack_key(key), unpack_key(order)) for row, key, order in packed]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from sql.algebra.stored import PLAIN, Stored
 from sql.emission import Update
 from sql.types import Saved
 
 
-class OutputTrigger:
+class OutputTrigger(Stored):
     """When output happens."""
 
     pending = False
@@ -32,18 +33,13 @@ class OutputTrigger:
     def done(self, now: int) -> None:
         """Called after each output."""
 
-    def snapshot(self) -> Saved:
-        return None
-
-    def restore(self, state: Saved) -> None:
-        return None
-
 
 class AtInstants(OutputTrigger):
     """The instants of a period or a crontab, from the first update on; at each of them, also without anything
     to say."""
 
     defers = True
+    stored = (("origin_ms", PLAIN), ("due_ms", PLAIN))
 
     def __init__(self, next_ms: Callable[[int, int], int]) -> None:
         """`next_ms`: the first instant after one; those of a period count from the second."""
@@ -65,16 +61,15 @@ class AtInstants(OutputTrigger):
         self.due_ms = self.next_ms(now, self.origin_ms)
         return True
 
-    def snapshot(self) -> tuple[int | None, int | None]:
-        return self.origin_ms, self.due_ms
-
     def restore(self, state: Saved) -> None:
         # Of a crontab earlier versions stored the next instant alone.
-        self.origin_ms, self.due_ms = (state, state) if isinstance(state, int | None) else state
+        super().restore((state, state) if isinstance(state, int | None) else state)
 
 
 class EveryEvents(OutputTrigger):
     """Counts inserts and removes apart; whichever reaches n first."""
+
+    stored = (("inserted", PLAIN), ("removed", PLAIN))
 
     def __init__(self, count: Callable[[], int]) -> None:
         self.count = count
@@ -87,12 +82,6 @@ class EveryEvents(OutputTrigger):
 
     def done(self, now: int) -> None:
         self.inserted = self.removed = 0
-
-    def snapshot(self) -> tuple[int, int]:
-        return self.inserted, self.removed
-
-    def restore(self, state: tuple[int, int]) -> None:
-        self.inserted, self.removed = state
 
 
 class Counters:

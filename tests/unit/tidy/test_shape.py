@@ -43,6 +43,7 @@ DYNAMIC_ATTRIBUTES = {
     "sinks/connections.py": 1, "sinks/databases/alchemy.py": 1, "sinks/settings.py": 2, "sinks/tcp.py": 1,
     "sql/aggregates/plain_values.py": 2, "sql/algebra/fold.py": 1,
     "sql/algebra/sample/windows/window.py": 1,
+    "sql/algebra/stored.py": 1,
     "sql/binder/statements/declarations.py": 1,
     "sql/binder/relations/relation_binder.py": 1,
     "sql/binder/statements/trigger_binder.py": 1, "sql/calendar/zones.py": 1,
