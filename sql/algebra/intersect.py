@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
-from sql.algebra.operator import FindEvent, earliest
+from sql.algebra.operator import Composed, FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Sight
@@ -29,68 +29,54 @@ def intersect(members: Sequence[Policy]) -> Policy:
     return IntersectedQueue(queues) if len(queues) == len(members) else Intersect(members)
 
 
-class Intersect(Policy):
+class Intersect(Composed, Policy):
     """The intersection of policies.
 
     In one step each member decides before any feedback. An event that one member refuses touches no member.
     """
 
-    def __init__(self, policies: Sequence[Policy]) -> None:
-        self.policies = policies
-        allow_gaps(policies)
-        self.departure = _departure(policies)
-        self.has_timers = any(policy.has_timers for policy in policies)
+    members: Sequence[Policy]
+
+    def __init__(self, members: Sequence[Policy]) -> None:
+        self.members = members
+        allow_gaps(members)
+        self.departure = _departure(members)
+        self.has_timers = any(policy.has_timers for policy in members)
 
     def admits(self, event: Event, now: int) -> bool:
-        return all(policy.admits(event, now) for policy in self.policies)
+        return all(policy.admits(event, now) for policy in self.members)
 
     def insert(self, event: Event, now: int) -> list[Event]:
-        return self._take_back([out for policy in self.policies for out in policy.insert(event, now)])
+        return self._take_back([out for policy in self.members for out in policy.insert(event, now)])
 
     def _take_back(self, evicted: list[Event]) -> list[Event]:
         """Remove the events that one member has evicted from the others; each event once, in order."""
         if len(evicted) > 1:
             evicted = list(dict.fromkeys(evicted))
         for event in evicted:
-            for policy in self.policies:
+            for policy in self.members:
                 policy.discard(event)
         return evicted
 
     def discard(self, event: Event) -> bool:
-        held = [policy.discard(event) for policy in self.policies]
+        held = [policy.discard(event) for policy in self.members]
         return any(held)
 
-    def next_deadline(self) -> int | None:
-        return earliest(policy.next_deadline() for policy in self.policies)
-
     def expire(self, now: int) -> list[Event]:
-        return self._take_back([out for policy in self.policies for out in policy.expire(now)])
-
-    def depends_on(self, variable: str) -> bool:
-        return any(policy.depends_on(variable) for policy in self.policies)
+        return self._take_back([out for policy in self.members for out in policy.expire(now)])
 
     def expel(self) -> list[Event]:
-        return self._take_back([event for policy in self.policies for event in policy.expel()])
+        return self._take_back([event for policy in self.members for event in policy.expel()])
 
     def content(self) -> Iterable[Event]:
         return self._leading().content()
 
     def _leading(self) -> Policy:
         """Every member holds the same events; a ranked one gives the order `prev` is documented to see."""
-        return next((policy for policy in self.policies if policy.ranked), self.policies[0])
+        return next((policy for policy in self.members if policy.ranked), self.members[0])
 
     def sight(self, event: Event) -> Sight:
         return self._leading().sight(event)
-
-    def is_blank(self) -> bool:
-        return all(policy.is_blank() for policy in self.policies)
-
-    def snapshot(self) -> list[Saved]:
-        return [policy.snapshot() for policy in self.policies]
-
-    def restore(self, state: list[Saved], find: FindEvent) -> None:
-        for policy, part in zip(self.policies, state, strict=True):
-            policy.restore(part, find)
 
 
 def allow_gaps(policies: Iterable[Policy]) -> None:
@@ -107,13 +93,15 @@ def _departure(policies: Sequence[Policy]) -> Removal:
     return Removal.FIFO if Removal.ANY not in kinds else Removal.ANY
 
 
-class IntersectedQueue(Queue):
+class IntersectedQueue(Composed, Queue):
     """The intersection of windows in order of arrival: one queue, whose oldest event
     leaves as soon as one of them evicts it.
 
     All members hold the same events, so each decides over the one queue; what one evicts
     the others have lost too.
     """
+
+    members: Sequence[Queue]
 
     def __init__(self, members: Sequence[Queue]) -> None:
         self.members = members
@@ -145,21 +133,11 @@ class IntersectedQueue(Queue):
     def evict(self, event: Event) -> list[Event]:
         return [out for member in self.members for out in member.evict(event)]
 
-    def next_deadline(self) -> int | None:
-        return earliest(member.next_deadline() for member in self.members)
-
     def expire(self, now: int) -> list[Event]:
         return [out for member in self.members for out in member.expire(now)]
 
-    def is_blank(self) -> bool:
-        return all(member.is_blank() for member in self.members)
-
-    def snapshot(self) -> list[Saved]:
-        return [member.snapshot() for member in self.members]
-
-    def restore(self, state: list[Saved], find: FindEvent) -> None:
-        for member, part in zip(self.members, state, strict=True):
-            member.restore(part, find)
+    def restore(self, state: Saved, find: FindEvent) -> None:
+        super().restore(state, find)
         self.events = self.members[0].events
         self._share()
 

@@ -8,7 +8,7 @@ and put back between any two calls: `run(a + b) == restore(snapshot(run(a)))` fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
@@ -128,64 +128,70 @@ class LastRow(Pass):
         return self.last is None
 
 
-class Chain(Operator):
+class Composed(Operator):
+    """An operator of several: what concerns each of them by itself."""
+
+    members: Sequence[Operator]
+
+    def next_deadline(self) -> int | None:
+        return earliest(member.next_deadline() for member in self.members)
+
+    def depends_on(self, variable: str) -> bool:
+        return any(member.depends_on(variable) for member in self.members)
+
+    def is_blank(self) -> bool:
+        return all(member.is_blank() for member in self.members)
+
+    def snapshot(self) -> Saved:
+        return [member.snapshot() for member in self.members]
+
+    def restore(self, state: Saved, find: FindEvent) -> None:
+        for member, part in zip(self.members, state, strict=True):
+            member.restore(part, find)
+
+
+class Chain(Composed):
     """One operator after the other: the deltas of each are the input of the next."""
 
-    def __init__(self, *stages: Operator) -> None:
-        self.stages = stages
-        self.departure = stages[-1].departure
+    def __init__(self, *members: Operator) -> None:
+        self.members = members
+        self.departure = members[-1].departure
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
         return self._through(0, [delta], now)
 
     def _through(self, first: int, deltas: list[Delta], now: int) -> list[Delta]:
-        for stage in self.stages[first:]:
+        for stage in self.members[first:]:
             deltas = [out for delta in deltas for out in stage.push(delta, now)]
         return deltas
 
-    def next_deadline(self) -> int | None:
-        return earliest(stage.next_deadline() for stage in self.stages)
-
     def advance(self, now: int) -> list[Delta]:
         out: list[Delta] = []
-        for index, stage in enumerate(self.stages):
+        for index, stage in enumerate(self.members):
             out += self._through(index + 1, stage.advance(now), now)
         return out
 
-    def depends_on(self, variable: str) -> bool:
-        return any(stage.depends_on(variable) for stage in self.stages)
-
     def variable_changed(self, now: int) -> list[Delta]:
         out: list[Delta] = []
-        for index, stage in enumerate(self.stages):
+        for index, stage in enumerate(self.members):
             out += self._through(index + 1, stage.variable_changed(now), now)
         return out
 
     def content(self) -> Iterable[Event]:
-        return self.stages[-1].content()
+        return self.members[-1].content()
 
     def posted(self) -> Iterable[Event]:
-        return self.stages[-1].posted()
+        return self.members[-1].posted()
 
     def held(self) -> Iterable[Event]:
-        return (event for stage in self.stages for event in stage.held())
+        return (event for stage in self.members for event in stage.held())
 
     def sight(self, event: Event) -> Sight:
-        return self.stages[0].sight(event)
+        return self.members[0].sight(event)
 
     def end_step(self) -> None:
-        for stage in self.stages:
+        for stage in self.members:
             stage.end_step()
-
-    def is_blank(self) -> bool:
-        return all(stage.is_blank() for stage in self.stages)
-
-    def snapshot(self) -> list[Saved]:
-        return [stage.snapshot() for stage in self.stages]
-
-    def restore(self, state: list[Saved], find: FindEvent) -> None:
-        for stage, part in zip(self.stages, state, strict=True):
-            stage.restore(part, find)
 
 
 def earliest(deadlines: Iterable[int | None]) -> int | None:

@@ -76,7 +76,7 @@ class Gate(Gated):
     def _posted(self, post: Delta | None) -> list[Delta]:
         if post is None:
             return []
-        for policy in self.policies.policies:
+        for policy in self.policies.members:
             for event in post.inserted:
                 policy.discard(event)
         return [post]

@@ -129,8 +129,8 @@ class _Recorder:
                 continue
             derived = any(spec.name in _derived_names() for spec in self.plan.sources[index].windows)
             if isinstance(window, Chain) and derived:
-                first, *later = window.stages
-                window.stages = (_Tap(first, index, 0, self), *later)  # type: ignore[arg-type]
+                first, *later = window.members
+                window.members = (_Tap(first, index, 0, self), *later)  # type: ignore[arg-type]
             else:
                 query.windows[index] = _Tap(window, index, late_ms, self)  # type: ignore[call-overload]
 
