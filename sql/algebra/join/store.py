@@ -63,9 +63,11 @@ class Rows:
         return True
 
 
-class Pulled:
-    """Rows of a named window or a table that are only looked up: nothing of them is kept here."""
+class Pulled(Operator):
+    """Rows of a named window or a table that are only looked up: nothing of them is kept here, and nothing
+    that happens to them makes rows."""
 
+    departure = Removal.ANY
     pulled = True
     of_relation = True
 
@@ -76,10 +78,16 @@ class Pulled:
         self.own: Callable[[Event], Event] = lambda event: event
         """Makes the row of the relation an event of the query, where joined rows are kept."""
 
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        return []
+
     def content(self) -> Sequence[Event]:
         """The rows, those that pass."""
         rows = self.relation.content()
         return [row for row in rows if self.passes(row)] if self.passes is not None else tuple(rows)
+
+    def held(self) -> Iterable[Event]:
+        return ()
 
     def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
         """The relation's index by these columns; None where it can have none."""
@@ -196,21 +204,3 @@ class Carried:
 
 
 Store = Rows | Pulled
-
-
-class Looked(Operator):
-    """A relation that the query only looks into: a table, or the partner of a unidirectional stream."""
-
-    departure = Removal.ANY
-
-    def __init__(self, rows: Pulled) -> None:
-        self.rows = rows
-
-    def push(self, delta: Delta, now: int) -> list[Delta]:
-        return []
-
-    def content(self) -> Iterable[Event]:
-        return self.rows.content()
-
-    def held(self) -> Iterable[Event]:
-        return ()

@@ -13,7 +13,7 @@ from sql.algebra.derived.analytic import analytic_stage
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.joined import Joined
 from sql.algebra.join.passing import Passing
-from sql.algebra.join.store import Looked, Pulled
+from sql.algebra.join.store import Pulled
 from sql.algebra.operator import Operator
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.feed import Feed
@@ -53,7 +53,7 @@ class StatementCore(RunningQuery, Running):
         self.begin(env.now_ms)
         self.analytic = analytic_stage(plan, program.functions)
         self.windows = [self._window(index) for index in range(len(plan.sources))]
-        self.pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
+        self.pulled = {i: window for i, window in enumerate(self.windows) if isinstance(window, Pulled)}
         """The relations that are only looked into, by their place."""
         self.joined = self._joined()
         self.groups = Groups(text, program.shared_accumulators())
@@ -77,9 +77,9 @@ class StatementCore(RunningQuery, Running):
             return program.builders[index].build(self.start_ms, self, lambda: self.start_ms)
         relation = self.catalog.relations[source.stream]
         if program.use in SEARCHING:
-            return Looked(Pulled(relation, program.filters[index]))
+            return Pulled(relation, program.filters[index])
         if is_looked_into(self.plan, source):
-            return Looked(Pulled(as_seen(source, self.env), program.filters[index]))
+            return Pulled(as_seen(source, self.env), program.filters[index])
         return Feed(relation, partial(self.arrival, index))
 
     def _joined(self) -> Joined | Passing | None:
