@@ -4,7 +4,7 @@ arrival."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,56 +14,10 @@ from sql.algebra.operator import Operator
 from sql.codegen.functions import FunctionSet
 from sql.compiler.statement.statement_text import StatementText
 from sql.errors import DataError
-from sql.plan.bound import Const, PrevCall
+from sql.plan.bound import Bound, Const, PrevCall
 from sql.plan.logical import Plan
 from sql.rows import MakeRow
 from sql.types import describe
-
-
-class PrevReader:
-    """prev, prevtail, prevcount, prevwindow and prior for one event."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        functions: FunctionSet,
-        windows: Sequence[Operator],
-        priors: Callable[[Event], Sequence[Event]],
-    ) -> None:
-        """`priors` gives the events before one, the nearest first."""
-        self.priors = priors
-        self.calls = plan.prevs
-        self.windows = windows
-        self.values = [functions.value(call.value) if call.value is not None else None for call in plan.prevs]
-        self.indexes = [functions.value(call.index) for call in plan.prevs]
-
-    def read(self, event: Event, is_new: bool) -> list[Any]:
-        """The values of all calls, in order. On remove rows only `prior` is filled."""
-        return [self._one(i, call, event, is_new) for i, call in enumerate(self.calls)]
-
-    def _one(self, i: int, call: PrevCall, event: Event, is_new: bool) -> Any:
-        value = self.values[i]
-        assert value is not None
-        if call.name == "prior":
-            assert isinstance(call.index, Const)
-            priors = self.priors(event)
-            if call.index.value == 0:
-                return value(event)
-            return value(priors[call.index.value - 1]) if call.index.value <= len(priors) else None
-        if not is_new:
-            return None
-        sight = self.windows[call.source].sight(event)
-        if call.name == "prevcount":
-            return len(sight)
-        if call.name == "prevwindow":
-            return [value(other) for other in sight]
-        place = self.indexes[i](event)
-        if place is None:
-            return None
-        if place.__class__ is not int:
-            raise DataError(f"{call.name} takes a whole number of events, not {describe(place)}")
-        found = sight.tail(place) if call.name == "prevtail" else sight.back(place, event)
-        return None if found is None else value(found)
 
 
 def prior_depth(plan: Plan) -> int:
@@ -82,9 +36,11 @@ class EarlierEvents:
     ) -> None:
         """Without `functions` there is nothing before an event: each evaluation starts anew."""
         plan = text.plan
-        self.aggregates, self.calls = len(plan.aggregates), len(plan.prevs)
+        self.aggregates, self.calls = len(plan.aggregates), plan.prevs
         self.windows = windows
-        self.reader = PrevReader(plan, functions, windows, self.before) if functions and plan.prevs else None
+        self.functions = functions
+        self.values = [self._function(call.value) for call in plan.prevs]
+        self.indexes = [self._function(call.index) for call in plan.prevs]
         self.noted: deque[Event] | None = (
             deque(maxlen=prior_depth(plan)) if text.earlier.notes_prior else None
         )
@@ -108,11 +64,36 @@ class EarlierEvents:
             self.noted.append(event)
 
     def beside(self, event: Event, is_new: bool) -> list[Any]:
-        """Values of prev calls for an event, at their offsets."""
+        """Values of prev calls for an event, at their offsets. On remove rows only `prior` is filled."""
         values: list[Any] = [None] * self.aggregates
-        if self.reader is None or event.seq < 0:
-            return values + [None] * self.calls
-        return values + self.reader.read(event, is_new)
+        if self.functions is None or event.seq < 0:
+            return values + [None] * len(self.calls)
+        return values + [self._value(place, call, event, is_new) for place, call in enumerate(self.calls)]
+
+    def _function(self, part: Bound | None) -> Any:
+        return None if part is None or self.functions is None else self.functions.value(part)
+
+    def _value(self, place: int, call: PrevCall, event: Event, is_new: bool) -> Any:
+        """prev, prevtail, prevcount, prevwindow or prior of an event."""
+        value = self.values[place]
+        if call.name == "prior":
+            assert isinstance(call.index, Const)
+            priors = [event, *self.before(event)]
+            return value(priors[call.index.value]) if call.index.value < len(priors) else None
+        if not is_new:
+            return None
+        sight = self.windows[call.source].sight(event)
+        if call.name == "prevcount":
+            return len(sight)
+        if call.name == "prevwindow":
+            return [value(other) for other in sight]
+        index = self.indexes[place](event)
+        if index is None:
+            return None
+        if index.__class__ is not int:
+            raise DataError(f"{call.name} takes a whole number of events, not {describe(index)}")
+        found = sight.tail(index) if call.name == "prevtail" else sight.back(index, event)
+        return None if found is None else value(found)
 
     def before(self, event: Event) -> Sequence[Event]:
         """The events before one, the nearest first: as noted when it came, or by its place in the queue."""
