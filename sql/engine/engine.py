@@ -89,7 +89,6 @@ class Engine:
         query = self.queries.get(name)
         declared = None if query is None else query.plan.acts
         self.deployment.remove(name)
-        self.dispatch.before.remove(name)
         if isinstance(declared, WindowDeclaration | TableDeclaration | AskedDeclaration):
             self.catalog.streams.pop(declared.name, None)
 

@@ -67,13 +67,8 @@ class TimeCondition:
     next_ms: Callable[[int], int]
 
 
-@dataclass(slots=True)
-class NowCondition:
-    """`@now`."""
-
-
 End = EventCondition | TimeCondition | PatternCondition | None
-Start = EventCondition | TimeCondition | PatternCondition | NowCondition
+Start = EventCondition | TimeCondition | PatternCondition | NowPlan
 
 
 class ConditionBuilder:
@@ -93,7 +88,7 @@ class ConditionBuilder:
 
     def start(self, plan: StartPlan) -> Start:
         """The condition that starts partitions."""
-        return NowCondition() if isinstance(plan, NowPlan) else self._condition(plan)
+        return plan if isinstance(plan, NowPlan) else self._condition(plan)
 
     def end(self, plan: EndPlan | None) -> End:
         """The condition that ends them; None where they end with the partition around them only."""

@@ -9,7 +9,6 @@ from typing import Any, Final
 from sql.algebra.context.context_conditions import (
     ConditionBuilder,
     EventCondition,
-    NowCondition,
     TimeCondition,
 )
 from sql.algebra.context.ends import ends_of
@@ -19,7 +18,7 @@ from sql.algebra.context.pattern_watch import PatternCondition, PatternWatch
 from sql.algebra.event import Event
 from sql.algebra.pattern.listening import Binding
 from sql.codegen.functions import DATA_ERRORS
-from sql.plan.context_plan import CrontabPlan, LevelPlan, OverlappingPlan, SpanPlan
+from sql.plan.context_plan import CrontabPlan, LevelPlan, NowPlan, OverlappingPlan, SpanPlan
 
 START_TIME: Final = 0
 END_TIME: Final = 1
@@ -165,7 +164,7 @@ class NonOverlappingLevel(InitiatedLevel):
             self._await(now_ms, now_ms)
 
     def not_started(self, now_ms: int) -> None:
-        if not isinstance(self.definition.start, NowCondition):
+        if not isinstance(self.definition.start, NowPlan):
             self._await(now_ms, now_ms + 1)  # the next start may be possible
 
     def ended(self, partition: Partition, now_ms: int, arrival: Arrival | None) -> None:
@@ -179,7 +178,7 @@ class NonOverlappingLevel(InitiatedLevel):
     def _await(self, now_ms: int, earliest_ms: int) -> None:
         """Watch for the start, which time causes at `earliest_ms` or later."""
         start = self.definition.start
-        if isinstance(start, NowCondition):
+        if isinstance(start, NowPlan):
             self.open(now_ms)
         elif isinstance(start, TimeCondition):
             due_ms = max(start.next_ms(now_ms), earliest_ms)

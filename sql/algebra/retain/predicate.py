@@ -7,6 +7,7 @@ incrementally.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sql.aggregates.base import Accumulator
@@ -31,20 +32,16 @@ BUILTIN_CODES: dict[tuple[str, Any], Code] = {
 """The built-in properties that a predicate reads in the loop."""
 
 
+@dataclass(slots=True)
 class Builtins:
     """The properties an expression window offers to its predicate."""
 
-    __slots__ = ("current_count", "expired_count", "newest", "oldest", "view_reference")
-
-    def __init__(
-        self, count: int, expired: int, oldest: Event | None, newest: Event | None, view_reference: object
-    ) -> None:
-        """`view_reference`: the window, which a function can tell from others."""
-        self.current_count = count
-        self.expired_count = expired
-        self.oldest = oldest
-        self.newest = newest
-        self.view_reference = view_reference
+    current_count: int
+    expired_count: int
+    oldest: Event | None
+    newest: Event | None
+    view_reference: object
+    """The window, which a function can tell from others."""
 
     @property
     def oldest_event(self) -> Any:

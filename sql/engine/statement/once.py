@@ -53,23 +53,25 @@ class Once(RunningQuery, Running):
             self.at_end.counters.count(ONE_ROW)
         self.due_ms: int | None = env.now_ms if self.at_end is None else None
 
+    def begin(self, now_ms: int) -> None:
+        """Begin work at this instant, or the present one if that is later."""
+        self.now_ms = max(self.now_ms, now_ms)
+        self.seat.take(self.now_ms)
+
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for the windows of subqueries."""
-        self.now_ms = now_ms
-        self.seat.take(now_ms)
+        self.begin(now_ms)
         for row in rows:
             self.subqueries.push(stream, row, now_ms)
         return self.take()
 
     def variable_changed(self, name: str, now_ms: int) -> None:
-        self.now_ms = max(self.now_ms, now_ms)
-        self.seat.take(self.now_ms)
+        self.begin(now_ms)
         self.subqueries.variable_changed(name, self.now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
         """The row, if it is due."""
-        self.now_ms = max(self.now_ms, now_ms)
-        self.seat.take(self.now_ms)
+        self.begin(now_ms)
         self.subqueries.advance(now_ms)
         if self.due_ms is not None:
             self.due_ms = None
@@ -82,8 +84,7 @@ class Once(RunningQuery, Running):
 
     def terminate(self, now_ms: int) -> list[Emission]:
         """The partition ends: the row of `when terminated`."""
-        self.now_ms = max(self.now_ms, now_ms)
-        self.seat.take(self.now_ms)
+        self.begin(now_ms)
         if self.at_end is not None and self.at_end.is_met():
             self._emit(now_ms)
         return self.take()
