@@ -1,5 +1,5 @@
 """`penstock import ekuiper EXPORT.json --output DIR`: rule files from an export of eKuiper's
-rulesets or all of its data.
+rulesets or all of its data; `penstock import epl MODULE.epl`: a rule file from a module of Esper.
 
 An export is JSON whose streams, tables and rules are texts by name. Streams and tables become `streams.yaml`,
 each rule a file of its own, word for word, so that `check` speaks of what was written. What has no equivalent
@@ -38,8 +38,13 @@ LEFT_OUT = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("system", choices=["ekuiper"], help="where the export comes from")
-    parser.add_argument("file", type=Path, metavar="EXPORT.json", help="a ruleset, or a full export")
+    parser.add_argument("system", choices=["ekuiper", "epl"], help="where the file comes from")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="ekuiper: a ruleset or a full export, JSON; epl: a module, statements with semicolons",
+    )
     parser.add_argument(
         "--output", type=Path, default=Path("rules"), metavar="DIR", help="folder to write (default rules)"
     )
@@ -48,12 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    export = _read(arguments.file)
-    files = dict(_files(export))
-    if not files:
-        raise UsageError(
-            f"{arguments.file}: no streams, tables or rules; eKuiper exports them at POST /ruleset/export"
-        )
+    if arguments.system == "epl":
+        files, notes, rules = _module(arguments.file)
+    else:
+        files, notes, rules = _export(arguments.file)
     there = sorted(name for name in files if (arguments.output / name).exists())
     if there and not arguments.force:
         raise UsageError(
@@ -63,15 +66,56 @@ def run(arguments: argparse.Namespace) -> int:
     for name, text in files.items():
         (arguments.output / name).write_text(text, "utf-8")
     print(f"{arguments.output}: {counted(len(files), 'file')} written")
-    for line in _left_out(export):
-        print(f"not imported: {line}")
-    return _checked([arguments.output / name for name in files], arguments.zone, len(_part(export, "rules")))
+    for line in notes:
+        print(line)
+    return _checked([arguments.output / name for name in files], arguments.zone, rules)
+
+
+def _export(path: Path) -> tuple[dict[str, str], list[str], int]:
+    """The rule files of an export by name, what is not in them, and the number of rules."""
+    export = _read(path)
+    files = dict(_files(export))
+    if not files:
+        raise UsageError(f"{path}: no streams, tables or rules; eKuiper exports them at POST /ruleset/export")
+    return files, [f"not imported: {line}" for line in _left_out(export)], len(_part(export, "rules"))
+
+
+def _module(path: Path) -> tuple[dict[str, str], list[str], int]:
+    """The rule file of a module, what is left to decide about it, and the number of rules."""
+    from edge.commands.shared.epl_modules import rule_file
+
+    try:
+        text = _bytes(path).decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not UTF-8") from None
+    name = re.sub(r"[^\w.-]", "_", path.stem).lstrip("._") or "module"
+    sections, notes = rule_file(text, name)
+    return {f"{name}.yaml": _yaml(sections)}, notes, len(sections.get("rules", ()))
+
+
+def _yaml(content: object) -> str:
+    """Content as YAML, with texts of several lines as they are."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(content, Dumper=Dumper, allow_unicode=True, width=10_000, sort_keys=False)
+
+
+def _bytes(path: Path) -> bytes:
+    if path.stat().st_size > EXPORT_BYTES_MAX:
+        raise UsageError(f"{path}: larger than {EXPORT_BYTES_MAX} bytes; export fewer rules at once")
+    return path.read_bytes()
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    if path.stat().st_size > EXPORT_BYTES_MAX:
-        raise UsageError(f"{path}: larger than {EXPORT_BYTES_MAX} bytes; export fewer rules at once")
-    found = _json(path.read_bytes(), f"{path}:")
+    found = _json(_bytes(path), f"{path}:")
     if not isinstance(found, dict):
         raise UsageError(f"{path}: an export is a JSON object with 'streams', 'tables' and 'rules'")
     return found
@@ -87,14 +131,9 @@ def _json(text: str | bytes, where: str) -> Any:
 
 def _files(export: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Names and texts of the rule files."""
-    import yaml
-
     texts = [_text(export, part, name) for part in ("streams", "tables") for name in _part(export, part)]
     if texts:
-        yield (
-            "streams.yaml",
-            yaml.safe_dump({"streams": texts}, allow_unicode=True, width=10_000, sort_keys=False),
-        )
+        yield "streams.yaml", _yaml({"streams": texts})
     taken: set[str] = set()
     for name in _part(export, "rules"):
         rule = _rule(export, name)
@@ -102,7 +141,7 @@ def _files(export: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         while f"{file}.yaml" in taken or file == "streams":
             file += "_"
         taken.add(f"{file}.yaml")
-        yield f"{file}.yaml", yaml.safe_dump(rule, allow_unicode=True, width=10_000, sort_keys=False)
+        yield f"{file}.yaml", _yaml(rule)
 
 
 def _part(export: Mapping[str, Any], part: str) -> Mapping[str, Any]:

@@ -69,6 +69,8 @@ class StreamParser(RelationParser):
         if word == "with":
             self._unsupported("WITH", self._curr, "make the inner SELECT a rule that inserts into a stream")
         hint = did_you_mean(word, STATEMENTS) if word else None
+        if word == "stream":  # Apama's `stream<float> means := from …`
+            hint = "a query names its stream before FROM: INSERT INTO means FROM …"
         known = ", ".join(name.upper() for name in STATEMENTS)
         return self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)
 

@@ -151,6 +151,20 @@ def _missing_by(tokens: Sequence[Token], at: int) -> str | None:
     return None
 
 
+def _date_format(tokens: Sequence[Token], at: int) -> str | None:
+    """`cast(x, date, dateformat: 'yyyyMMdd')` of EPL."""
+    if _word(tokens, at - 1) != "dateformat":
+        return None
+    return "cast(x, datetime) reads ISO 8601; the timestampFormat of a stream reads other forms"
+
+
+def _listener(tokens: Sequence[Token], at: int) -> str | None:
+    """`on all Tick() as t { … }` of Apama."""
+    if [token.text.lower() for token in tokens[:2]] != ["on", "all"]:
+        return None
+    return "write SELECT … FROM the stream, and what is done with a row under actions"
+
+
 _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
     context_habit,
     _doubled_sign,
@@ -161,4 +175,6 @@ _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
     _arrow,
     _missing_by,
     _new,
+    _date_format,
+    _listener,
 )

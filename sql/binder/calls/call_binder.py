@@ -121,6 +121,8 @@ def _unknown_function(binder: Binding, node: ast.Call) -> Bound:
             f"a file beside the rules with `def {node.name}(x: float) -> float:` "
             "and a docstring makes it known"
         )
+        if binder.kind.mode == "lots":  # Apama selects events: `select Average(t.symbol, mean(t.price))`
+            own = "of an event write the columns: SELECT t.symbol AS symbol, mean(t.price) AS mean"
         meant = NAMED_OTHERWISE.get(node.name)
         hint = f"write {meant}(…)" if meant else did_you_mean(node.name, known_names()) or own
         binder.problems.error("B204", f"unknown function '{node.name}'", span, hint)

@@ -104,12 +104,10 @@ def _row_type(statement: ast.CreateWindow, site: Site) -> Stream:
     known = catalog.streams.get(statement.like or "")
     if known is None or known.columns is None:
         what = "unknown type" if known is None else "a type without declared columns:"
-        problems.error(
-            "B202",
-            f"{what} '{statement.like}'",
-            statement.span,
-            did_you_mean(statement.like or "", catalog.streams),
-        )
+        hint = did_you_mean(statement.like or "", catalog.streams)
+        if known is not None:
+            hint = f"a window has columns: declare those of '{known.name}', or write them behind AS"
+        problems.error("B202", f"{what} '{statement.like}'", statement.span, hint)
         return Stream(statement.name, {})
     if statement.fill and known.kind != "window":
         problems.error("B553", f"'{known.name}' is no named window: it has no rows to insert", statement.span)

@@ -8,7 +8,7 @@ from sql.errors import shortened
 from sql.language import habits
 from sql.language.cursor import Cursor
 from sql.language.lexical import unquote
-from sql.language.tokens import WORD_TOKENS
+from sql.language.tokens import UNITS, WORD_TOKENS
 
 
 class LiteralGrammar:
@@ -28,7 +28,9 @@ class LiteralGrammar:
     def _number(self, token: Token) -> int | float:
         parser = self.parser
         suffix, place = "", parser._index - 1
-        if parser._curr.token_type in WORD_TOKENS and parser._curr.start == token.end + 1:
+        behind = parser._curr
+        is_suffix = behind.token_type in WORD_TOKENS and behind.text.lower() not in UNITS
+        if is_suffix and behind.start == token.end + 1:
             suffix = parser._take().text.lower()
         text = token.text
         whole = text.isdecimal() and suffix in ("", "l")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from edge.cli import main
 
@@ -126,3 +127,57 @@ def test_problems_of_such_files_have_places(tmp_path: Path, capsys: pytest.Captu
     assert "a.sql:2:20: B101" in out
     assert "a.sql:3:1: R104 only CREATE STREAM" in out
     assert "b.json:1:29: B204" in out
+
+
+MODULE = """
+/* Pumps. */
+module org.acme.pumps;
+// Its types.
+create schema Reading(pump string, temp double);
+create schema Alarm(pump string);
+create variable double LIMIT = 80;
+create constant variable string SITE;
+create expression fahrenheit { x => x.temp * 1.8 + 32 };
+create context ByPump partition by pump from Reading;
+@Name('Newest of each') create window Newest#unique(pump) as (pump string, temp double);
+create index NewestIx on Newest(pump);
+@Name('keep') insert into Newest select pump, temp from Reading;
+insert into Alarm select a.pump as pump from pattern [every a=Reading(temp > LIMIT) -> b=Stop(pump = a.pump)
+    where timer:within(1 min)];
+@Name('shown') @Tag(name='team', value='plant')
+context ByPump select fahrenheit(r) as f from Reading#length(2) as r;
+on Question as q select n.temp as temp from Newest as n where n.pump = q.pump;
+"""
+
+
+def test_a_module_of_epl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pumps.epl"
+    path.write_text(MODULE, "utf-8")
+    assert main(["import", "epl", str(path), "--output", str(tmp_path / "rules")]) == 0
+    out = capsys.readouterr().out
+    assert "stream 'Reading' reads the MQTT topic of its name" in out
+    assert "stream 'Stop' is written without columns, for the MQTT topic of its name" in out
+    assert "4 of 4 rules compile, 0 errors" in out
+    written = yaml.safe_load((tmp_path / "rules" / "pumps.yaml").read_text("utf-8"))
+    assert [rule["id"] for rule in written["rules"]] == ["keep", "pumps_2", "shown", "pumps_4"]
+    assert ["actions" in rule for rule in written["rules"]] == [False, False, True, True]
+    assert written["variables"] == {"LIMIT": 80, "SITE": None}
+    assert written["contexts"] == {"ByPump": "partition by pump from Reading"}
+    assert written["expressions"] == {"fahrenheit": "x => x.temp * 1.8 + 32"}
+    assert written["streams"] == [
+        'create stream Reading (pump string, temp double) with (datasource="Reading")',
+        "create schema Alarm(pump string)",
+        {"name": "Question", "datasource": "Question"},
+        {"name": "Stop", "datasource": "Stop"},
+    ]
+
+
+def test_a_module_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.epl"
+    path.write_text("module a;\nselect from E", "utf-8")
+    assert main(["import", "epl", str(path), "--output", str(tmp_path / "rules")]) == 2
+    err = capsys.readouterr().err
+    assert "m: <sql>:2:8: P001" in err
+    path.write_text("/* nothing */", "utf-8")
+    assert main(["import", "epl", str(path), "--output", str(tmp_path / "rules")]) == 2
+    assert "there is no statement here" in capsys.readouterr().err

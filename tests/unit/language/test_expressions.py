@@ -153,6 +153,7 @@ OPERANDS: list[tuple[str, Expr]] = [
     ("tb[a].total", Field(Index(Column("tb"), A), "total")),
     ("2 minutes 5 seconds", PeriodLiteral((PeriodPart(TWO, "minute"), PeriodPart(Constant(5), "second")))),
     ("1 month", PeriodLiteral((PeriodPart(ONE, "month"),))),
+    ("f(2min)", Call("f", (PeriodLiteral((PeriodPart(TWO, "minute"),)),))),
     (
         "1.5 msec 2 usec",
         PeriodLiteral((PeriodPart(Constant(1.5), "millisecond"), PeriodPart(TWO, "microsecond"))),

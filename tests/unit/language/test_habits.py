@@ -33,6 +33,18 @@ HABITS = [
     ),
     ("SELECT c FORM m", "did you mean 'from'?"),
     (
+        "select cast(t, date, dateformat: 'yyyy') from E",
+        "cast(x, datetime) reads ISO 8601; the timestampFormat of a stream reads other forms",
+    ),
+    (
+        "stream<float> means := from t in all Tick() retain 5 select mean(t.v)",
+        "a query names its stream before FROM: INSERT INTO means FROM …",
+    ),
+    (
+        "on all Tick() as t { log t.toString(); }",
+        "write SELECT … FROM the stream, and what is done with a row under actions",
+    ),
+    (
         "from t in m within 5.0 partition by t.k select t.v",
         "it stands behind the stream: in m partition by m.k within d",
     ),
