@@ -23,6 +23,9 @@ create schema S(id string, n int);
 create schema T(id string, n int);
 """
 
+BESIDE = "beside "
+"""The names of statements that run beside those of a scenario begin so."""
+
 LISTENED = re.compile(r"s\d+")
 
 
@@ -92,17 +95,22 @@ class Session:
         if self.drive.restarts:
             self._renew()
 
+    def renew(self, statements: Sequence[str]) -> None:
+        """Put the state into a new engine, in which other statements run beside those of the scenario."""
+        self.statements = list(statements)
+        self._renew()
+
     def _renew(self) -> None:
         old = self.engine
         saved = {
-            "statements": {name: old.snapshot(name) for name in old.queries},
+            "statements": {name: old.snapshot(name) for name in _own(old)},
             "variables": old.catalog.variables_snapshot(),
         }
         saved = json.loads(json.dumps(saved, allow_nan=False))
         self.engine = self._start()
         self.engine.catalog.restore_variables(saved["variables"])
         # Statements without a name have other numbers where one before them is gone.
-        for name, state in zip(list(self.engine.queries), saved["statements"].values(), strict=True):
+        for name, state in zip(_own(self.engine), saved["statements"].values(), strict=True):
             self.engine.restore(name, state)
 
     def perform(self, step: dict[str, Any]) -> list[Emission]:
@@ -134,6 +142,11 @@ class Session:
     def partitions(self, context: str) -> list[Row]:
         """The live partitions of a context with their built-in properties, NULLs left out."""
         return [without_nulls(row) for row in self.engine.partitions(context)]
+
+
+def _own(engine: Engine) -> list[str]:
+    """The statements of the scenario."""
+    return [name for name in engine.queries if not name.startswith(BESIDE)]
 
 
 def without_nulls(row: Row) -> Row:

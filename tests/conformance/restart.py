@@ -12,6 +12,10 @@ from tests.conformance.scenario import Drive
 from tests.conformance.structs import StructEngine, new_engine, structs_of
 
 
+def nobody(engine: Engine) -> None:
+    """No rules are deployed beside the one that is looked at."""
+
+
 class Restartable:
     """One rule. `prepare` makes a new catalog and plan, as a new process would."""
 
@@ -24,15 +28,19 @@ class Restartable:
             self.structs = structs_of(self.engine)
             self.engine = self._deployed(now_ms, None)
 
-    def _deployed(self, now_ms: int, state: Any) -> Engine:
+    def _deployed(self, now_ms: int, state: Any, guests: Callable[[Engine], None] = nobody) -> Engine:
         catalog, plan = self.prepare()
         engine = new_engine(catalog, structs=self.structs)
+        guests(engine)
         engine.deploy("rule", plan, now_ms, state)
         return engine
 
     def restart(self, now_ms: int) -> None:
         """Save, discard, restore."""
         if self.drive.restarts:
-            self.engine = self._deployed(
-                now_ms, json.loads(json.dumps(self.engine.snapshot("rule"), allow_nan=False))
-            )
+            self.renew(now_ms)
+
+    def renew(self, now_ms: int, guests: Callable[[Engine], None] = nobody) -> None:
+        """Put the state into a new engine, in which `guests` deploys others before the rule."""
+        state = json.loads(json.dumps(self.engine.snapshot("rule"), allow_nan=False))
+        self.engine = self._deployed(now_ms, state, guests)

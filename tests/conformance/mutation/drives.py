@@ -14,9 +14,9 @@ from sql.errors import DataError
 from sql.explain.tree import explain
 from sql.plan.declared import Declaration
 from tests.conformance.compare import Row, decoded
-from tests.conformance.epl import LISTENED, Session
+from tests.conformance.epl import BESIDE, LISTENED, Session
 from tests.conformance.lots import STREAM
-from tests.conformance.restart import Restartable
+from tests.conformance.restart import Restartable, nobody
 from tests.conformance.run import options_of
 from tests.conformance.scenario import Drive
 from tests.conformance.steps import Step
@@ -29,6 +29,8 @@ class Way(NamedTuple):
     halves   time goes on by half of the way first, where it goes through every due instant
     swapped  before each step each rule takes its own place in the running engine, with its state
     company  other rules run beside those that are listened to, alike but for constants
+    among    before each step the state goes into a new engine; other rules run there before those that are
+             listened to at one step, and do not at the next
     looked   before each step everything of each rule is read, which changes nothing
     """
 
@@ -36,6 +38,7 @@ class Way(NamedTuple):
     halves: bool = False
     swapped: bool = False
     company: bool = False
+    among: bool = False
     looked: bool = False
 
 
@@ -128,11 +131,7 @@ def _seen(emissions: Sequence[Emission]) -> list[Seen]:
 
 
 def _is_error(each: Emission) -> bool:
-    return each.kind == "error" and not each.rule.startswith(COMPANY)
-
-
-COMPANY = "beside "
-"""The names of the rules that run beside those of the scenario begin so."""
+    return each.kind == "error" and not each.rule.startswith(BESIDE)
 
 
 def swap(engine: Engine, now: int) -> None:
@@ -173,23 +172,27 @@ class OneRule:
         self.way = way
         self.now = next((step["advance"] for step in data["steps"] if "advance" in step), 0)
         self.machine = Restartable(self._prepare, self.now, way.drive)
+        self.steps = 0
         if way.company:
-            self._bring_company()
+            self._bring_company(self.machine.engine)
 
     def _prepare(self) -> tuple[Catalog, Plan]:
         return planned(self.data)
 
-    def _bring_company(self) -> None:
-        engine, text = self.machine.engine, self.data["sql"]
+    def _bring_company(self, engine: Engine) -> None:
+        text = self.data["sql"]
         for number, other in enumerate((text, *(_with_number(text, place) for place in range(3)))):
             try:
                 _, plan = planned({**self.data, "sql": other})
             except SqlError:
                 continue
-            engine.deploy(f"{COMPANY}{number}", plan, self.now)
+            engine.deploy(f"{BESIDE}{number}", plan, self.now)
 
     def perform(self, step: Step) -> Happened:
         self.machine.restart(self.now)
+        self.steps += 1
+        if self.way.among:
+            self.machine.renew(self.now, self._bring_company if self.steps % 2 else nobody)
         engine = self.machine.engine
         before_step(engine, self.way, self.now)
         if "advance" in step:
@@ -232,7 +235,8 @@ class Statements:
 
     def __init__(self, data: dict[str, Any], way: Way) -> None:
         self.way = way
-        texts = [*data["epl"], *filter(None, map(_beside, data["epl"]))] if way.company else data["epl"]
+        self.texts, self.steps = data["epl"], 0
+        texts = [*self.texts, *filter(None, map(_beside, self.texts))] if way.company else self.texts
         self.session = Session(texts, way.drive, options_of(data))
 
     @property
@@ -243,6 +247,9 @@ class Statements:
         """Do a step. One that is refused, as texts of steps may be, changes nothing."""
         session = self.session
         session.restart()
+        self.steps += 1
+        if self.way.among:
+            session.renew(_with_guests(self.texts) if self.steps % 2 else self.texts)
         before_step(session.engine, self.way, session.now)
         session.rows = []
         try:
@@ -263,11 +270,16 @@ class Statements:
         return Happened(emissions, session.rows)
 
 
+def _with_guests(texts: Sequence[str]) -> list[str]:
+    """Each statement that gives rows once more before it."""
+    return [each for text in texts for each in (_beside(text), text) if each is not None]
+
+
 def _beside(text: str) -> str | None:
     """A statement once more, if all it does is to give rows."""
     if ";" in text.rstrip(" ;") or not SELECTS.match(text):
         return None
-    return re.sub(r"(?<=@name\(')", COMPANY, text, flags=re.IGNORECASE)
+    return re.sub(r"(?<=@name\(')", BESIDE, text, flags=re.IGNORECASE)
 
 
 SELECTS = re.compile(r"(?:context \w+ +)?@name\('s\d+'\)\s*(?:context \w+\s+)?select\b", re.IGNORECASE)

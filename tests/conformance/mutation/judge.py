@@ -28,6 +28,7 @@ WAYS = {
     "halves": Way(halves=True),
     "swapped": Way(swapped=True),
     "company": Way(company=True),
+    "among": Way(among=True),
     "looked": Way(looked=True),
 }
 

@@ -36,19 +36,22 @@ SUMS = ("count(*) AS c", "sum(n) AS s", "collect(id) AS ids", "window_start() AS
         "last_value(id, true) AS l", "avg(v) AS a", "deduplicate(k, true) AS d", "max(v) AS hi",
         "percentile_cont(v, 0.5) AS m", "row_number() AS r", "merge_agg(*) AS mm")  # fmt: skip
 
+PLAIN_SUMS = ("count(*) AS c", "sum(n) AS s", "window_start() AS ws, window_end() AS we",
+              "collect(id) AS ids", "avg(v) AS a", "max(v) AS hi", "count(v) AS cv")  # fmt: skip
+
 
 def rule(dice: random.Random) -> dict[str, Any]:
     """A rule, its streams, options and events."""
     in_time = dice.random() < 0.5
     zone, changes = dice.choice(sorted(ZONES.items()))
-    is_long = dice.random() < 0.3
-    options: dict[str, Any] = (
-        {"isEventTime": True, "lateTolerance": dice.choice((0, 500, 2000))} if in_time else {}
-    )
+    is_long = dice.random() < 0.4
+    options: dict[str, Any] = {}
     start, unit = 0, 1
     if is_long:
         options["zone"] = zone
         start, unit = dice.choice(changes) - 86_400_000, 36_000
+    if in_time:
+        options |= {"isEventTime": True, "lateTolerance": dice.choice((0, 500, 2000)) * unit}
     if dice.random() < 0.2:
         options["emitEmpty"] = True
     ddl = DECLARED.format(', TIMESTAMP="ts"' if in_time else "")
@@ -60,9 +63,11 @@ def rule(dice: random.Random) -> dict[str, Any]:
 def _query(dice: random.Random, window: str, two: bool) -> str:
     if two:
         return _join(dice, window)
+    if dice.random() < 0.5:
+        return _plain(dice, window)
     items = [
         f"{dice.choice(ANALYTIC)}{dice.choice(OVERS)} AS a{number}"
-        for number in range(dice.choice((0, 1, 2)))
+        for number in range(dice.choice((1, 2, 3)))
     ]
     where = dice.choice(("", "", " WHERE n > 0", " WHERE lag(n) > 1", " WHERE had_changed(true, k)"))
     if dice.random() < 0.25:
@@ -73,6 +78,18 @@ def _query(dice: random.Random, window: str, two: bool) -> str:
     keys = dice.choice(("", "", "k, ", "k, n, ", f"{dice.choice(ANALYTIC)}, "))
     tail = dice.choice(("", "", " HAVING count(*) > 1", " ORDER BY k", " LIMIT 2"))
     return f"SELECT {', '.join([*sums, *items])} FROM demo{where} GROUP BY {keys}{window}{part}{tail}"
+
+
+def _plain(dice: random.Random, window: str) -> str:
+    """A window of what the twin computes."""
+    sums = dice.sample(PLAIN_SUMS, dice.choice((1, 2, 3))) if dice.random() < 0.7 else ["id", "k"]
+    where = dice.choice(("", "", " WHERE n > 0", " WHERE k <> 'A' AND n < 3"))
+    filtered = dice.choice(("", "", " FILTER (WHERE n > 0)", " FILTER (WHERE v IS NOT NULL)"))
+    over = dice.choice(("", " OVER (PARTITION BY k)", " OVER (PARTITION BY k, n)"))
+    if window.startswith("SLIDING"):
+        over = dice.choice((over, " OVER (WHEN n > 1)", " OVER (PARTITION BY k WHEN n > 1)"))
+    keys, having = dice.choice(("", "", "k, ", "k, n, ")), dice.choice(("", "", " HAVING count(*) > 1"))
+    return f"SELECT {', '.join(sums)} FROM demo{where} GROUP BY {keys}{window}{filtered}{over}{having}"
 
 
 def _whens(window: str) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ LOTS = (
 LOT_ITEMS = (
     "e.id as id, e.k as k, e.v as v, e.n as n, e.ts as ts",
     "rstream e.id as id, e.k as k, e.v as v, e.n as n, e.ts as ts",
-    "'q' as id, last(e.k) as k, sum(e.v) as v, cast(count(*), int) as n, max(e.ts) as ts",
+    "'q' as id, last(e.k) as k, sum(e.v) as v, max(e.n) as n, max(e.ts) as ts",
 )
 
 READERS = (

@@ -41,7 +41,7 @@ UNABLE = (NotImplementedError, AssertionError, DataError, TypeError, KeyError, O
 def _of_rule(data: dict[str, Any]) -> list[Happened]:
     _, plan = planned(data)
     steps = [{**step, "event": decoded(step["event"])} if "event" in step else step for step in data["steps"]]
-    if plan.joins or plan.analytics or plan.context or plan.output:
+    if plan.joins or plan.analytics or plan.context or plan.output or plan.options.emit_empty:
         raise NoTwin
     if plan.window is None and (plan.sources[0].lot is None or plan.timestamp is not None):
         raise NoTwin
@@ -92,7 +92,7 @@ def _of_many(data: dict[str, Any]) -> list[Happened]:
     sources = [source for plan in plans.values() for source in plan.sources]
     if catalog.contexts or catalog.variables or any(source.recognize for source in sources):
         raise NoTwin
-    if any(plan.output or plan.joins for plan in plans.values()):
+    if any(plan.output or plan.joins or plan.mode == "lots" for plan in plans.values()):
         raise NoTwin
     columns = {name: stream.columns for name, stream in catalog.streams.items()}
     twin = World(plans.items())

@@ -40,6 +40,8 @@ class Acting(Statement):
     def __init__(self, name: str, plan: Plan, world: World) -> None:
         super().__init__(name, plan, world)
         assert isinstance(plan.acts, TriggerPlan) and plan.acts.trigger is not None
+        if plan.acts.trigger.pattern is not None:
+            raise NotImplementedError("the twin of relations has no patterns that act")
         self.acts = plan.acts
         self.sources = [Source(plan.acts.trigger, world)]
 

@@ -100,8 +100,11 @@ class Rows:
         return self.made(covered, covered)
 
     def firsts(self, rows: Sequence[Sides]) -> list[Sides]:
-        """The first row of each group."""
-        return list({self.key(sides): sides for sides in reversed(rows)}.values())[::-1]
+        """The first row of each group, in order of first appearance."""
+        found: dict[Any, Sides] = {}
+        for sides in rows:
+            found.setdefault(self.key(sides), sides)
+        return list(found.values())
 
     def key(self, sides: Sides) -> Any:
         """The group of a row; there is one without GROUP BY."""

@@ -28,6 +28,9 @@ class Source:
     def __init__(self, plan: SourcePlan, world: World, *, of_subquery: bool = False) -> None:
         """`of_subquery`: without a window it keeps all events, which the subquery aggregates."""
         self.plan, self.world = plan, world
+        names = [window.name for window in plan.windows]
+        if "groupwin" in names and any("time" in name for name in names):
+            raise NotImplementedError("the twin of relations takes what leaves at one instant as one change")
         self.relation: Relation = Current() if plan.relation else relation_of(plan, world.now)
         self.is_brief = plan.relation is None and not plan.windows and not of_subquery
         self.told: list[Event] = []

@@ -38,6 +38,8 @@ class NamedWindow:
     def __init__(self, declaration: WindowDeclaration, start_ms: int) -> None:
         if declaration.source.union:
             raise NotImplementedError("the twin has no unions that rows are taken out of by hand")
+        if any(window.name == "groupwin" for window in declaration.source.windows):
+            raise NotImplementedError("the twin has no named windows in groups")
         self.name = declaration.name
         self.columns = tuple(declaration.columns)
         self.windows = Intersection(declaration.source.windows, start_ms)
