@@ -19,7 +19,7 @@ from sql.binder.statements.declarations import bind_table, bind_window
 from sql.binder.statements.event_types import check_types
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_choice
 from sql.binder.statements.update_stream_binder import bind_update_stream
-from sql.catalog.streams import Catalog, Stream
+from sql.catalog.streams import Catalog
 from sql.errors import Problems, SqlError
 from sql.plan.clauses import SourcePlan
 from sql.plan.declared import Declaration
@@ -32,8 +32,18 @@ Bind = Callable[[Any, Site], Plan]
 
 
 def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
-    """The plan of a statement; relations that it declares are added to the catalog's streams. Raises
-    SqlError."""
+    """The plan of a statement; relations that it declares, and streams that it fills, are added to the
+    catalog's streams. Raises SqlError, and then adds none."""
+    before = dict(catalog.streams)
+    try:
+        return _bound(statement, catalog, options, text)
+    except SqlError:
+        catalog.streams.clear()
+        catalog.streams.update(before)
+        raise
+
+
+def _bound(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
     statement = written_out(statement, catalog.expressions, text)
     plan = BINDERS[type(statement)](statement, Site(catalog, options, text))
     problems = Problems()
@@ -103,28 +113,14 @@ def _update_stream(statement: ast.UpdateStream, site: Site) -> Plan:
 
 def _window(statement: ast.CreateWindow, site: Site) -> Plan:
     declaration, stream = bind_window(statement, site)
-    return _declared(statement, site, declaration, stream, (stream.name,))
+    site.catalog.add(stream)
+    return _plan(statement, site, declaration, (stream.name,))
 
 
 def _table(statement: ast.CreateTable, site: Site) -> Plan:
     declaration, stream = bind_table(statement, site)
-    return _declared(statement, site, declaration, stream, ())
-
-
-def _declared(
-    statement: ast.Statement, site: Site, declaration: Declaration, stream: Stream, streams: Iterable[str]
-) -> Plan:
-    """The plan of a declaration, which the catalog knows from now on, unless it is refused."""
-    known = site.catalog.streams
-    before = known.get(stream.name)
     site.catalog.add(stream)
-    try:
-        return _plan(statement, site, declaration, streams)
-    except SqlError:
-        del known[stream.name]
-        if before is not None:
-            site.catalog.add(before)
-        raise
+    return _plan(statement, site, declaration, ())
 
 
 def _triggered(

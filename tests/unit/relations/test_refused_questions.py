@@ -110,3 +110,20 @@ def test_a_declaration_that_is_refused_leaves_nothing(engine: Engine, declared: 
     with pytest.raises(SqlError, match="B202 unknown"):
         engine.query("select * from T", 1)
     run_script(engine, "insert into T select 1 as k from m", 0)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        "on F merge W as w where w.k = F.k when matched then update set bad = 1 "
+        "when not matched then insert into Log select F.k as k",
+        "on F insert into Log select k where bad > 1",
+        "on F insert into Other select k where k > 1 insert into Log select bad",
+    ],
+)
+def test_what_is_refused_declares_no_stream(engine: Engine, refused: str) -> None:
+    run_script(engine, "create schema F(k bigint); create window W#keepall as F", 0)
+    known = set(engine.catalog.streams)
+    with pytest.raises(SqlError, match="B201 unknown column 'bad'"):
+        run_script(engine, refused, 0)
+    assert set(engine.catalog.streams) == known
