@@ -129,6 +129,7 @@ EMPTY_IS_ABSENT = frozenset(
         "compression",
         "dataField",
         "dataTemplate",
+        "delimiter",
         "encryption",
         "fields",
         "resendDestination",

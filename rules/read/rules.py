@@ -18,6 +18,20 @@ from rules.validation import describe, sketch, validate
 from sql.errors import Span, SqlError, did_you_mean
 from sql.language import parse_declared
 
+_PLUGIN = "a plug-in can bring it: see 'Add a sink' of CONTRIBUTING.md"
+_SQL_OVER_HTTP = (
+    "write 'rest' to http://HOST:6041/rest/sql with method post and a dataTemplate 'INSERT INTO …'"
+)
+
+SINKS_ELSEWHERE = {
+    **dict.fromkeys(("tdengine", "tdengine3"), _SQL_OVER_HTTP),
+    "edgex": "write 'rest' to the device's command of core-command, or 'mqtt' to its message bus",
+    "neuron": "write 'mqtt' to the write topic of Neuron's MQTT application",
+    "websocket": "write 'mqtt': a browser reads the topic from the broker over a websocket",
+    **dict.fromkeys(("zmq", "image", "video", "iotdb"), _PLUGIN),
+}
+"""Sinks of eKuiper that penstock lacks, and the substitute for each."""
+
 RULE_KEYS = ("sql", "id", "actions", "options", "graph")
 """Keys of a file that is one rule in eKuiper's form."""
 
@@ -212,7 +226,8 @@ def _read_action(reading: Reading, sink: str, data: object, path: Path) -> Actio
     model = action_settings(sink)
     if model is None:
         known = action_names()
-        hint = did_you_mean(sink, known) or (f"there are {', '.join(known)}" if known else None)
+        hint = SINKS_ELSEWHERE.get(sink) or did_you_mean(sink, known)
+        hint = hint or (f"there are {', '.join(known)}" if known else None)
         reading.report.error("R105", f"there is no sink '{sink}'", reading.document.key_span(path), hint)
         return None
     resolved, failures = reading.secrets.resolve_all(data, path)

@@ -46,6 +46,16 @@ class _InfluxSettings(SinkSettings, TlsSettings):
     precision: Literal["s", "ms", "us", "ns"] = Field("ms", description="unit of time stamps")
     timeout: DurationMs = Field(5000, ge=1, description="time for connecting and for the answer")
 
+    @classmethod
+    def _in_own_terms(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+        """eKuiper 1 has one tag: `tagKey` is its name, `tagValue` its value."""
+        names = {key.lower(): key for key in data if isinstance(key, str)}
+        if "tagkey" not in names or "tags" in data:
+            return data
+        value = data.get(names.get("tagvalue"), "")
+        others = {key: held for key, held in data.items() if str(key).lower() not in ("tagkey", "tagvalue")}
+        return {**others, "tags": {data[names["tagkey"]]: value}}
+
     @field_validator("addr")
     @classmethod
     def _addr_is_http(cls, addr: object) -> Any:

@@ -239,12 +239,14 @@ class FirstUpdate(Given):
     ends = False
     stored = (("open", PLAIN),)
 
-    def __init__(self, *, is_rstream: bool) -> None:
-        self.is_rstream = is_rstream
+    def __init__(self, selector: str) -> None:
+        """`selector`: of the statement, so that rows that leave begin no interval where none are shown."""
+        self.selector = selector
         self.open = True
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
-        shown = update.old if self.is_rstream else update.new or update.old
+        shown = [] if self.selector == "rstream" else update.new
+        shown = shown or ([] if self.selector == "istream" else update.old)
         if not self.open or not shown:
             return None
         self.open = False

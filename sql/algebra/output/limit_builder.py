@@ -141,7 +141,7 @@ class LimitBuilder(Record):
         return self._first()
 
     def _first(self) -> Given:
-        return FirstUpdate(is_rstream=self.plan.selector == "rstream")
+        return FirstUpdate(self.plan.selector)
 
 
 def counted_condition(

@@ -143,6 +143,12 @@ def test_unknown_sinks_get_a_suggestion() -> None:
         sink_kind("mqt")
 
 
+def test_a_sink_of_ekuiper_that_is_not_here_names_the_substitute() -> None:
+    text = "id: a\nsql: SELECT a FROM s\nactions: [{tdengine: {host: h}}]\n"
+    (problem,) = [item for item in load_text(text).problems if item.code == "R105"]
+    assert problem.hint is not None and problem.hint.startswith("write 'rest' to http://HOST:6041/rest/sql")
+
+
 @pytest.mark.parametrize("kind", sink_kinds(), ids=lambda kind: kind.name)
 def test_every_setting_is_documented(kind: Any) -> None:
     schema = kind.settings.model_json_schema()
@@ -215,6 +221,8 @@ def test_hint_for_an_unknown_key_has_those_of_the_sink_itself(action: str, hint:
         ("redis", {"addr": "h:1", "key": "k", "dataType": "list", "expiration": -1}, {"expiration": 0}),
         ("kafka", KAFKA | {"headers": '{"a": "{{.b}}"}'}, {"headers": {"a": "{{.b}}"}}),
         ("influx", INFLUX | {"tags": '{"a": "b"}'}, {"tags": {"a": "b"}}),
+        ("influx", INFLUX | {"tagkey": "a", "tagValue": "b"}, {"tags": {"a": "b"}}),
+        ("mqtt", MQTT | {"delimiter": "", "schemaId": ""}, {"delimiter": ",", "schema_id": None}),
         ("rest", REST | {"headers": '{"A": "b"}', "tlsMinVersion": "tls1.3"}, {"headers": {"A": "b"}}),
     ],
 )
