@@ -43,6 +43,9 @@ CASTS = {
 }
 """`x.name()` to the type of `cast(x, type)`."""
 
+UNCHANGED = ("todate", "tocalendar", "tomillisec")
+"""Methods that make an instant of an instant: all of them are milliseconds here."""
+
 OF_MATH = {
     **{
         name: name for name in ("abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "exp", "floor")
@@ -73,6 +76,8 @@ def as_function(node: ast.Method) -> ast.Expr | None:
     """The expression that a method stands for; None if it is none of these."""
     if isinstance(node.base, ast.Column) and node.base.name == "Math" and node.base.table is None:
         return _call(OF_MATH.get(node.name), node.args, node.span)
+    if node.name in UNCHANGED and not node.args:
+        return node.base
     if node.name in CASTS and not node.args:
         return ast.Cast(node.base, CASTS[node.name], span=node.span)
     written = WRITTEN.get(node.name)

@@ -31,6 +31,7 @@ def value_of(text: str, row: dict[str, Any]) -> object:
         ("at.getHourOfDay()", 2),
         ("at.getDayOfWeek()", 5),  # 1 January 1970 is a Thursday, Sunday is 1
         ("at.plus(1 week 2 days)", 7_200_000 + 9 * 86_400_000),
+        ("at.toDate()", 7_200_000),
         ("list.size()", 2),
         ("list.anyOf(x => x.toUpperCase() = 'A')", True),
         ("Math.log10(1000)", 3.0),
