@@ -22,8 +22,9 @@ SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
 
 def bind_scalar(binder: Binding, node: ast.Call, function: Function, place: Place) -> Bound:
     """The bound form of a call of a scalar function."""
-    if node.name == "cast" and len(node.args) == 2 and isinstance(node.args[1], ast.Column):
-        node = replace(node, args=(node.args[0], ast.Constant(node.args[1].name, span=node.args[1].span)))
+    kind = node.args[1] if node.name == "cast" and len(node.args) == 2 else None
+    if isinstance(kind, ast.Column | ast.Field):  # of `java.lang.Integer` the last name is the type
+        node = replace(node, args=(node.args[0], ast.Constant(kind.name, span=kind.span)))
     least, most = function.arity
     if node.distinct or node.filter is not None or node.group_by is not None:
         binder.problems.error(

@@ -56,6 +56,8 @@ class CallGrammar:
                 args = [self.argument()]
                 if parser._match(TokenType.ALIAS):
                     type_name = parser._any_name("a type").text.lower()
+                    while parser._match(TokenType.DOT):  # `java.lang.Integer`
+                        type_name = parser._any_name("a type").text.lower()
                     parser._expect(TokenType.R_PAREN, "')'")
                     return Cast(args[0], type_name, span=parser._since(name))
             call = self.arguments(name, args)

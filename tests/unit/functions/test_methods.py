@@ -1,4 +1,4 @@
-"""Methods of texts, numbers and instants, as other languages write them."""
+"""Methods of texts, numbers and instants, and types of casts, as other languages write them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def value_of(text: str, row: dict[str, Any]) -> object:
         ("list.size()", 2),
         ("list.anyOf(x => x.toUpperCase() = 'A')", True),
         ("Math.log10(1000)", 3.0),
+        ("cast(n as java.lang.String)", "7"),
+        ("cast('2.5', java.lang.Double)", 2.5),
     ],
 )
 def test_what_a_method_gives(text: str, expected: object) -> None:
