@@ -171,6 +171,7 @@ class Deployment:
             if begins and state.get("context") is not None:
                 host.restore(state["context"])
             put_back(member, state)
+            self.dispatch.steps.forget()
         else:
             self.dispatch.steps.finish(self.dispatch.collect(emissions), now_ms)
         self.timers.schedule(host.name)

@@ -151,6 +151,13 @@ class Steps(StepLoop):
             out += posted(plan, emission)
         return out
 
+    def forget(self) -> None:
+        """Drop what is queued: between two steps, what a statement that begins with a saved state causes."""
+        self.front.clear()
+        self.back.clear()
+        self.pending.clear()
+        self.listeners.clear()
+
     # --- the loop -------------------------------------------------------------------------------------------
 
     @property

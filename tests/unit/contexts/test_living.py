@@ -159,6 +159,18 @@ def test_a_statement_that_takes_its_own_place_inserts_nothing_again() -> None:
     assert world.send("S", id="b") == [{"id": "b"}, {"id": "b", "c": 2}]
 
 
+def test_a_row_without_from_enters_a_window_of_the_partition_once() -> None:
+    world = World(
+        "create context C start S end T; context C create window W#keepall(id int);"
+        "@name('one') context C insert into W select 1 as id; @name('seen') context C select id from W"
+    )
+    engine = world.engine
+    assert world.send("S") == [{"id": 1}] * 3  # of the insert, of the window, of what reads it
+    engine.deploy("one", engine.queries["one"].inner, 0, engine.snapshot("one"))  # type: ignore[attr-defined]
+    assert world.send("E") == []
+    assert engine.read("seen") == [{"id": 1}]
+
+
 def test_a_statement_begins_again_with_the_values_that_its_state_has() -> None:
     script = (
         "create variable int size = 2; create context C partition by k from E; "
