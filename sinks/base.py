@@ -190,6 +190,13 @@ SinkFactory = Callable[[Any, SinkContext], Sink]
 """Make a closed sink from its validated settings."""
 
 
+class Client(Record):
+    """The module of another package that a sink imports, and the extra of penstock that installs it."""
+
+    module: str
+    extra: str
+
+
 class SinkKind(Record):
     """A registered sink: its YAML name, its settings, its factory. The first line of the model's docstring is
     its summary in the manual."""
@@ -197,6 +204,7 @@ class SinkKind(Record):
     name: str
     settings: type[SinkSettings]
     factory: SinkFactory
+    client: Client | None = None
 
 
 _kinds: dict[str, SinkKind] = {}
@@ -208,15 +216,17 @@ def register_sink(
     factory: SinkFactory,
     bind: Bind = check_columns,
     widen: Widen | None = None,
+    client: Client | None = None,
 ) -> None:
     """Make `name` usable under `actions` of a rule. Schema, lint and manual derive from the settings model.
 
     `bind` completes and checks the settings against the plan of the rule; the default checks the columns they
-    name. `widen` adds to the plan the columns that the sink needs beside those of the SELECT.
+    name. `widen` adds to the plan the columns that the sink needs beside those of the SELECT. `client`: what
+    its factory or its `open` imports, which `penstock doctor` looks for.
     """
     assert name not in _kinds, f"sink {name!r} is registered twice"
     assert settings.__doc__, f"sink {name!r} has no documentation"
-    _kinds[name] = SinkKind(name, settings, factory)
+    _kinds[name] = SinkKind(name, settings, factory, client)
     register_action(name, settings, bind, widen)
 
 

@@ -12,17 +12,26 @@ one.
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import struct
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from rules.problems import in_words
+
+LOG = logging.getLogger("penstock.spool")
+
 _SLOT = struct.Struct("<8sQQQQQ12s")
 _MAGIC = b"penstkM1"
 _CHECK = struct.Struct("<I")
 SLOT_BYTES = 512
+
+UNWRITTEN = (
+    "rows of the spool that are lost meanwhile cannot be told; free space, or give the right to the file"
+)
+"""The effect of a mark that is not written, and the remedy."""
 
 
 class Mark(NamedTuple):
@@ -44,13 +53,13 @@ class Mark(NamedTuple):
 
 
 class HighWater:
-    """The file of the mark. Never raises: a gateway that cannot write the mark must still run."""
+    """The file of the mark. Never raises: a gateway that cannot write the mark must still run. The log has
+    the first of several failures."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor: int | None = None
-        with contextlib.suppress(OSError):
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._is_failing = False
 
     def read(self) -> Mark | None:
         """The newest mark; None if none can be read."""
@@ -61,10 +70,16 @@ class HighWater:
         self._put(mark, mark.changes % 2)
 
     def _put(self, mark: Mark, slot: int) -> None:
-        if self._descriptor is None:
-            return
-        with contextlib.suppress(OSError):
+        try:
+            if self._descriptor is None:
+                self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             os.pwrite(self._descriptor, encode(mark), slot * SLOT_BYTES)
+        except OSError as error:
+            if not self._is_failing:
+                LOG.warning("spool.mark_unwritten", extra={"error": in_words(error), "note": UNWRITTEN})
+            self._is_failing = True
+        else:
+            self._is_failing = False
 
     def begin(self, mark: Mark) -> None:
         """Replace both slots by this mark."""

@@ -32,13 +32,6 @@ FREE_BYTES = 1_000_000_000
 LIBRARIES = ("pydantic", "sqlglot", "paho-mqtt", "msgspec", "pyyaml")
 OPTIONAL = {"pyspark": "no cloud job here"}
 
-CLIENTS = {
-    "redis": ("redis", "redis"),
-    "redisPub": ("redis", "redis"),
-    "kafka": ("confluent_kafka", "kafka"),
-}
-"""The module that an action needs, and the extra that installs it; `sql` needs one for some servers only."""
-
 BROKER_HINT = (
     "mosquitto keeps 20 messages in flight and 1000 queued per absent client, and drops the rest silently; "
     "set max_inflight_messages 1000 and max_queued_messages 0 (no limit) for a gateway that may be away"
@@ -101,13 +94,15 @@ def _problems(rules: Path, problems: list[FileProblem]) -> list[tuple[str, str]]
 
 def _clients(compiled: Compiled) -> list[tuple[str, str]]:
     """Actions whose client is not installed here: the gateway would keep their results waiting."""
-    found = []
-    for rule in compiled.rules.values():
-        for sink in {action.sink for action in rule.actions} & set(CLIENTS):
-            module, extra = CLIENTS[sink]
-            if find_spec(module) is None:
-                found.append(("error", f"rule '{rule.id}': {sink} needs pip install 'penstock[{extra}]'"))
-    return found
+    from sinks.base import sink_kinds
+
+    clients = {kind.name: kind.client for kind in sink_kinds() if kind.client is not None}
+    return [
+        ("error", f"rule '{rule.id}': {sink} needs pip install 'penstock[{clients[sink].extra}]'")
+        for rule in compiled.rules.values()
+        for sink in sorted({action.sink for action in rule.actions} & clients.keys())
+        if find_spec(clients[sink].module) is None
+    ]
 
 
 def _libraries() -> list[tuple[str, str]]:

@@ -61,8 +61,10 @@ def _verify(data: Path) -> int:
     for entry in read(data / "journal", first_position(data / "journal"), reading):
         records += 1
         messages += len(entry.messages)
+    taken = snapshot_files(data / "snapshots")
+    reading.must_reach(max((position for position, _ in taken), default=0), data / "journal")
     bad = reading.problems()
-    for _, path in snapshot_files(data / "snapshots"):
+    for _, path in taken:
         try:
             pages.read(path)
         except (OSError, ValueError) as error:

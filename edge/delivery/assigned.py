@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from sinks import Stats
 from sql import Emission
+from sql.record import replace
 
 ROLES = {"rows": "actions", "late": "late", "error": "error"}
 """Which list of a rule's actions takes which kind of emission."""
@@ -62,6 +63,11 @@ class Action:
         """Remove all emissions from those that wait."""
         self.waiting.clear()
         self.rows_waiting = 0
+
+    def stats(self) -> Stats:
+        """The counters of the delivery; `queued` counts the results that it has refused so far as well."""
+        found = self.delivery.stats()
+        return replace(found, queued=found.queued + len(self.waiting))
 
     @property
     def delivered(self) -> int:

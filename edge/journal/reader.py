@@ -47,7 +47,8 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Damage:
-    """Bytes of the journal that cannot be read although they were durable once."""
+    """Bytes of the journal that cannot be read although they were durable once: in a file, or in the folder
+    where a file is missing."""
 
     position: int
     bytes: int
@@ -59,13 +60,20 @@ class Damage:
 
 @dataclass(slots=True)
 class Reading:
-    """Findings of a pass over the journal: end of the intact part, damage, length of the torn tail, and the
-    messages in intact records whose topic a damaged one named."""
+    """Findings of a pass over the journal: end of the intact part (the start of the pass where nothing
+    reaches it), end of the last intact record, damage, length of the torn tail, and the messages in intact
+    records whose topic a damaged one named."""
 
     end: int = 0
+    reached: int = 0
     damage: list[Damage] = field(default_factory=list)
     torn_bytes: int = 0
     without_topic: int = 0
+
+    def must_reach(self, position: int, directory: Path) -> None:
+        """Note what is missing before the position of a snapshot: the journal was durable up to there."""
+        if self.reached < position:
+            self.damage.append(Damage(self.reached, position - self.reached, directory))
 
     def problems(self) -> list[str]:
         """A sentence for each damage."""
@@ -96,8 +104,9 @@ def read(directory: Path, start: int, reading: Reading) -> Iterator[Entry]:
             continue
         expected = max(reading.end, start)
         if segment.start > expected:
-            reading.damage.append(Damage(expected, segment.start - expected, segment.path))
+            reading.damage.append(Damage(expected, segment.start - expected, directory))
         yield from _records(segment, following, start, reading)
+    reading.must_reach(start, directory)
 
 
 def _records(segment: Segment, following: Segment | None, start: int, reading: Reading) -> Iterator[Entry]:
@@ -122,7 +131,8 @@ def _records(segment: Segment, following: Segment | None, start: int, reading: R
                 if isinstance(record, Batch):
                     reading.without_topic += len(record.topics) - len(messages)
                 yield Entry(position, segment.start + offset, record, messages)
-    reading.end = max(reading.end, segment.start + offset)
+    reading.reached = segment.start + offset
+    reading.end = max(reading.end, reading.reached)
 
 
 def _next_intact(data: bytes, bad: int, start: int, *, is_last: bool) -> int | None:

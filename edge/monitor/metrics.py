@@ -89,7 +89,15 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_delivery_sent_total": ("counter", "Rows a sink has taken."),
     "penstock_delivery_retries_total": ("counter", "Attempts that had to be repeated."),
     "penstock_delivery_rejected_total": ("counter", "Rows a sink refused; they are dead letters."),
-    "penstock_delivery_queued_rows": ("gauge", "Rows waiting for a sink."),
+    "penstock_delivery_dropped_total": (
+        "counter",
+        "Results that a full queue dropped for newer ones (`disableBufferFullDiscard: false`).",
+    ),
+    "penstock_delivery_queued_rows": ("gauge", "Results that wait for a sink, in its queue or before it."),
+    "penstock_held_rows_dropped_total": (
+        "counter",
+        "Rows of rules without a file that were dropped: too many waited, or the rule went.",
+    ),
     "penstock_commits_total": ("counter", "Commits: the journal made durable, messages acknowledged."),
     "penstock_commit_failures_total": ("counter", "Commits that failed: nothing was acknowledged."),
     "penstock_commit_last_ms": ("gauge", "How long the last commit took."),

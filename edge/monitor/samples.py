@@ -69,6 +69,7 @@ class Samples:
                 yield sample("penstock_source_dropped_total", source.stats["dropped"], source=name)
         yield sample("penstock_unrouted_messages_total", daemon.gateway.streams.unrouted)
         yield from self._journal_samples()
+        yield sample("penstock_held_rows_dropped_total", daemon.outbox.dropped_held)
         yield sample("penstock_dead_letters_total", daemon.dead_letters.written)
         yield sample("penstock_dead_letters_lost_total", daemon.dead_letters.lost)
         yield from self._rule_samples()
@@ -116,10 +117,11 @@ class Samples:
                 yield sample("penstock_rule_memory_bytes", memory[rule_id], rule=rule_id)
             yield sample("penstock_rule_state_bytes", self._figures.state_bytes(rule_id), rule=rule_id)
             for action in daemon.outbox.actions(rule_id):
-                stats, labels = action.delivery.stats(), {"rule": rule_id, "sink": action.delivery.name}
+                stats, labels = action.stats(), {"rule": rule_id, "sink": action.delivery.name}
                 yield sample("penstock_delivery_sent_total", stats.sent, **labels)
                 yield sample("penstock_delivery_retries_total", stats.retried, **labels)
                 yield sample("penstock_delivery_rejected_total", stats.rejected, **labels)
+                yield sample("penstock_delivery_dropped_total", stats.dropped, **labels)
                 yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
 
     def _table_samples(self) -> Iterator[Sample]:

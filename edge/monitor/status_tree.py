@@ -78,6 +78,7 @@ class StatusTree:
             "contexts": {name: self._context(name, memory) for name in daemon.engine.contexts},
             "stopped": list(manager.stopped),
             "asleep": dict(manager.asleep),
+            "dropped_held": daemon.outbox.dropped_held,
             "failed": dict(manager.rules.failed),
             "defects": self._figures.defects(),
             "files": self._files(),
@@ -132,7 +133,7 @@ class StatusTree:
             "memory_bytes": memory.get(rule_id, 0),
             "state_bytes": self._figures.state_bytes(rule_id),
             "actions": [
-                {"role": action.role, "sink": action.delivery.name, **_delivery(action.delivery.stats())}
+                {"role": action.role, "sink": action.delivery.name, **_delivery(action.stats())}
                 for action in daemon.outbox.actions(rule_id)
             ],
         }

@@ -90,7 +90,8 @@ def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S")
     """The lines of one look: the gateway, its rules, streams and sinks, and the problems."""
     seconds = max(0.001, (now["monotonic_ms"] - before["monotonic_ms"]) / 1000)
     rules = [
-        _Rule(name, rule, before["rules"].get(name, rule), seconds) for name, rule in now["rules"].items()
+        _Rule(name, rule, before["rules"].get(name, rule), seconds)
+        for name, rule in (now["rules"] | _resting(now)).items()
     ]
     by = next(column for column in RULES if column.title == sort)
     rules.sort(key=lambda rule: rule.name)
@@ -103,6 +104,15 @@ def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S")
     if found := problems(now):
         lines += ["", *(part for line in found for part in _wrapped(line, width))]
     return lines
+
+
+def _resting(now: Status) -> dict[str, Any]:
+    """The rules that do not run, as those that do: without counters and actions."""
+    return {
+        name: {"state": state, "counters": {}, "memory_bytes": 0, "actions": []}
+        for state in ("asleep", "stopped", "failed")
+        for name in now.get(state, ())
+    }
 
 
 def problems(now: Status) -> list[str]:

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from rules.durations import DurationMs
 from rules.secrets import reveal
-from sinks.base import Fatal, Message, Reject, Retry, SinkContext, register_sink
+from sinks.base import Client, Fatal, Message, Reject, Retry, SinkContext, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import Target, check_topic
 from sinks.settings import SinkSettings, Text, Texts, fault_of
@@ -249,4 +249,4 @@ def _failure(error: Any, done: int) -> Retry | Reject | Fatal:
     return Fatal(text, done=done) if error.name() in _UNUSABLE else Retry(text, done=done)
 
 
-register_sink("kafka", KafkaSettings, KafkaSink)
+register_sink("kafka", KafkaSettings, KafkaSink, client=Client("confluent_kafka", "kafka"))

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from rules.durations import DurationMs, Seconds
 from rules.secrets import reveal
-from sinks.base import Fatal, Message, Reject, Retry, SinkContext, failure_at, register_sink
+from sinks.base import Client, Fatal, Message, Reject, Retry, SinkContext, failure_at, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.base import Refused, kind_of
 from sinks.dynamic import check_topic
@@ -255,5 +255,7 @@ def _text(value: object) -> bytes:
     return value.encode() if isinstance(value, str) else json_bytes(value)
 
 
-register_sink("redis", RedisSettings, RedisSink)
-register_sink("redisPub", RedisPubSettings, RedisSink)
+CLIENT = Client("redis", "redis")
+
+register_sink("redis", RedisSettings, RedisSink, client=CLIENT)
+register_sink("redisPub", RedisPubSettings, RedisSink, client=CLIENT)

@@ -68,7 +68,7 @@ def collect(daemon: Observed, rule: str) -> Facts:
         for connection, source in daemon.brokers.sources.items()
         if connection in daemon.gateway.streams.connections(streams)
     ]
-    stats = [(action, action.delivery.stats()) for action in daemon.outbox.actions(rule)]
+    stats = [(action, action.stats()) for action in daemon.outbox.actions(rule)]
     return Facts(
         rule,
         daemon.clock.now_ms(),

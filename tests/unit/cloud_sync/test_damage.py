@@ -16,6 +16,7 @@ from cloud_sync import tools
 from cloud_sync.errors import SpoolError
 from cloud_sync.repair import repair
 from cloud_sync.spool import Origin, PlannedFile, Spool
+from cloud_sync.spool.high_water import mark_path, read_mark
 from cloud_sync.uploader import Uploader
 from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, record
 
@@ -205,3 +206,22 @@ def test_repair_always_works_and_leaves_a_sound_spool(image: Path, tmp_path: Pat
             target = MemoryTarget()
             Uploader(spool, target).drain(NOW_MS)
             assert len(arrived(target)) == found.rows, told
+
+
+def test_a_mark_that_cannot_be_written_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A folder stands where the mark has to be: the spool works on, and the mark is written later."""
+    path = tmp_path / "spool.db"
+    mark_path(path).mkdir()
+    with closing(Spool(path, "gw1")) as spool:
+        for number in range(1, 4):
+            spool.append([record(number)], NOW_MS)
+            spool.commit(NOW_MS)
+        (told,) = [item for item in caplog.records if item.message == "spool.mark_unwritten"]
+        assert "is a directory" in str(vars(told)["error"])
+        mark_path(path).rmdir()
+        spool.append([record(4)], NOW_MS)
+        spool.commit(NOW_MS)
+        mark = read_mark(path)
+        assert mark is not None and mark.rows == 4

@@ -187,8 +187,27 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
     records, reading = found(tmp_path)
     (damage,) = reading.damage
     assert (damage.position, damage.bytes) == (listed[1].start, listed[2].start - listed[1].start)
+    assert damage.path == tmp_path, "the file that is missing is none of those that are there"
     assert reading.end == journal.position
     assert 50 < len(records) < 99
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_journal_that_does_not_reach_its_snapshot_is_damage(tmp_path: Path, left: int) -> None:
+    """The folder was emptied, or its newest files were removed."""
+    journal = journal_in(tmp_path)
+    for number in range(1, 100):
+        journal.append_batch(number, [message(number)])
+        journal.sync()
+    listed, taken_at = segments(tmp_path), journal.position
+    for segment in listed[left:]:
+        segment.path.unlink()
+    reading = Reading()
+    assert [*read(tmp_path, taken_at, reading)] == []
+    (damage,) = reading.damage
+    assert damage.position + damage.bytes == reading.end == taken_at
+    assert (damage.position > 0) == bool(left)
+    assert str(damage).startswith(f"{tmp_path}: ")
 
 
 def test_closing_leaves_what_is_durable_though_a_new_segment_was_begun_in_memory(tmp_path: Path) -> None:

@@ -70,3 +70,12 @@ def test_cut_refuses_while_the_gateway_runs(data: Path, capsys: pytest.CaptureFi
     assert main(["journal", "cut", "--data", str(data), "0"]) == 2
     assert "the gateway is running" in capsys.readouterr().err
     world.close()
+
+
+def test_a_journal_that_was_emptied_beside_a_snapshot_is_damaged(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (segment,), (snapshot,) = segments(data / "journal"), (data / "snapshots").glob("*.snapshot")
+    segment.path.unlink()
+    assert main(["journal", "verify", "--data", str(data)]) == 1
+    assert f"{int(snapshot.stem)} bytes at position 0 are damaged or missing" in capsys.readouterr().out

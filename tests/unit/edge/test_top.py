@@ -63,6 +63,13 @@ def test_the_busiest_rule_is_first_and_narrow_terminals_lose_columns() -> None:
     assert [line.split()[0] for line in render(BEFORE, NOW, 200, "RULE")[3:6]][1:] == ["quick", "slow"]
 
 
+def test_rules_that_do_not_run_stand_with_their_state() -> None:
+    now = {**NOW, "asleep": {"night": 86_400_000}, "stopped": ["later"], "failed": {"broken": "no stream"}}
+    states = {line.split()[0]: line.split()[1] for line in render(BEFORE, now, 200)[3:9]}
+    assert states.items() >= {("night", "asleep"), ("later", "stopped"), ("broken", "failed")}
+    assert states["quick"] == "running"
+
+
 def test_streams_sinks_and_problems_are_shown() -> None:
     lines = render(BEFORE, NOW, 200)
     text = "\n".join(lines)

@@ -40,7 +40,7 @@ class Narrow:
         return 0
 
     def stats(self) -> Stats:
-        raise NotImplementedError
+        return Stats("ok", len(self.taken), 0, 0, 0, 0, 0, "")
 
 
 class Scene:
@@ -145,3 +145,12 @@ def test_receipts_of_a_run_that_held_fewer_results_are_replayed(tmp_path: Path) 
         taker.room = 5
     scene.outbox.reconcile()
     assert [taker.taken for taker in scene.narrow["a"]] == [scene.given["a"][2:]] * 2
+
+
+def test_results_that_wait_before_a_delivery_are_queued(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.narrow["a"][0].room = 1
+    for _ in range(3):
+        scene.give("a", rows=2)
+    full, closed = (action.stats() for action in scene.outbox.actions("a"))
+    assert (full.sent, full.queued, closed.sent, closed.queued) == (1, 2, 0, 3)
