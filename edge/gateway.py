@@ -128,6 +128,8 @@ class Gateway:
         """Messages wait until slow sinks have taken more of the results."""
         self._is_busy = False
         """Messages came within twice `latency_ms` of those before: further ones are worth waiting for."""
+        self._receipts_ms: int | None = None
+        """When to look for receipts that came after the last commit, on the monotonic clock."""
 
     # --- the loop -------------------------------------------------------------------------------------------
 
@@ -165,6 +167,8 @@ class Gateway:
         commits = self.commits
         if commits is None:
             return None
+        if self._receipts_ms is not None and now_ms >= self._receipts_ms and self._record_receipts():
+            commits.make()
         due_in_ms = commits.due_in_ms(now_ms)
         if due_in_ms != 0 and not commits.background.is_busy:
             return due_in_ms
@@ -189,9 +193,19 @@ class Gateway:
         assert self.commits is not None
         self.outbox.reconcile()
         self.commits.share(len(self.streams.decoders))
-        if (receipts := self.outbox.journaled.receipts()) is not None:
-            self.commits.append(receipts)
+        self._record_receipts()
         return self.commits.make(force=force)
+
+    def _record_receipts(self) -> bool:
+        """Record the receipts of sinks, if there are any. Those of results that wait are looked for again:
+        nothing else may happen for long."""
+        assert self.commits is not None
+        journaled = self.outbox.journaled
+        if (receipts := journaled.receipts()) is not None:
+            self.commits.append(receipts)
+        wait_ms = self.commits.idle_interval_ms
+        self._receipts_ms = self.clock.monotonic_ms() + wait_ms if journaled.are_awaited else None
+        return receipts is not None
 
     def run_until(self, is_done: Callable[[], bool]) -> None:
         """Turn until `is_done`, which is evaluated before every turn."""
@@ -350,6 +364,8 @@ class Gateway:
             waits.append(timers_ms)
         if self.deployed.alarm_ms is not None:
             waits.append(max(0, self.deployed.alarm_ms - self.clock.now_ms()))
+        if self._receipts_ms is not None:
+            waits.append(max(0, self._receipts_ms - self.clock.monotonic_ms()))
         if self.outbox.rows_waiting():
             waits.append(SLOW_SINK_RETRY_MS)
         return min(waits, default=None)

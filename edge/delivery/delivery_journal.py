@@ -32,11 +32,15 @@ class DeliveryJournal:
         self._lose = lose
         self._told: dict[tuple[str, str, int, str], int] = {}
         """The number up to which the journal has the receipts of an action."""
+        self.are_awaited = False
+        """Results had no receipt at the last call of `receipts`."""
 
     def receipts(self) -> Receipts | None:
         """The receipts of sinks since the last call; None if there are none."""
         new = []
+        self.are_awaited = False
         for rule, action in self._assigned:
+            self.are_awaited |= bool(action.open) and not action.is_replayed
             key = (rule, action.role, action.position, action.delivery.name)
             delivered = action.delivered
             if not action.is_replayed and delivered > self._told.get(key, 0):

@@ -113,6 +113,8 @@ class Commits:
         self._then: Callable[[], bool] = lambda: True
         self._began_ms = 0
         self.acknowledgements = Acknowledgements()
+        self.idle_interval_ms = config.idle_interval_ms
+        """The longest time until something is durable for which no acknowledgement waits."""
         self._changed_ms: int | None = None
         self._not_before_ms = 0
         self.latency_ms = 0
@@ -160,7 +162,7 @@ class Commits:
             if acknowledge_ms is not None:
                 due.append(acknowledge_ms - now_ms)
         if self._changed_ms is not None:
-            due.append(self._changed_ms + config.idle_interval_ms - now_ms)
+            due.append(self._changed_ms + self.idle_interval_ms - now_ms)
         if (rows_ms := self._effects.due_in_ms()) is not None:
             due.append(rows_ms)
         if due:

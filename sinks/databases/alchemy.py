@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rules.problems import in_words
 from sinks.databases.base import Change, Denied, Refused, Unreachable
 from sinks.databases.denials import remedy_of
 from sinks.databases.time_limit import TimeLimit
@@ -26,8 +28,16 @@ MYSQL_OUTAGES = frozenset(
     )
 )
 """Errors of MySQL and MariaDB after which the same statement may succeed."""
+MYSQL_PORT = 3306
 MYSQL_CLIENT = range(2000, 3000)
 """Errors of its client: the server is away."""
+
+
+AWAY = (
+    re.compile(r'connection to server at "(?P<host>[^"]+)"[^,]*, port (?P<port>\d+) failed: (?P<why>.+)'),
+    re.compile(r"Can't connect to MySQL server on '(?P<host>[^']+)' \((?P<why>.+)\)"),
+)
+"""How PostgreSQL's and MySQL's clients tell that a server cannot be reached."""
 
 
 def _no_limits(seconds: float) -> dict[str, float]:
@@ -54,6 +64,7 @@ class Alchemy:
         self._timeout_ms = timeout_ms
         self._limit = TimeLimit(timeout_ms)
         self._connection: Any = None
+        self._port: int | None = None
 
     def open(self) -> None:
         try:
@@ -74,6 +85,7 @@ class Alchemy:
         import sqlalchemy
 
         url = sqlalchemy.make_url(self._url)
+        self._port = url.port or MYSQL_PORT
         limits = LIMITS.get(url.get_driver_name(), _no_limits)(self._timeout_ms / 1000)
         arguments = {name: value for name, value in limits.items() if name not in url.query}
         engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=arguments)
@@ -137,12 +149,20 @@ class Alchemy:
         """The database's own error text, without the statement and its values."""
         if self._limit.has_ended_call:
             return f"no answer within {self._timeout_ms} ms"
-        return str(error.__cause__ or error).split("\n", 1)[0]
+        cause = error.__cause__ or error
+        text = str(cause if _number(error) is None else cause.args[-1]).split("\n", 1)[0]
+        away = next(filter(None, (pattern.search(text) for pattern in AWAY)), None)
+        if away is None:
+            return text
+        found = away.groupdict()
+        port = found.get("port") or self._port
+        return f"{found['host']}:{port}: {in_words(OSError(found['why']))}"
 
 
 def _number(error: Exception) -> object:
-    """The number of a MySQL error."""
-    return error.__cause__.args[0] if error.__cause__ is not None and error.__cause__.args else None
+    """The number of a MySQL error; None for those of other databases."""
+    arguments = error.__cause__.args if error.__cause__ is not None else ()
+    return arguments[0] if len(arguments) > 1 and isinstance(arguments[0], int) else None
 
 
 def _grouped(changes: Sequence[Change], dialect: str) -> list[tuple[Any, list[dict[str, Any]]]]:

@@ -24,11 +24,13 @@ def _closed_port() -> int:
         ("influx", {"addr": "http://127.0.0.1:{port}", "database": "d", "measurement": "m"}),
         ("mqtt", {"server": "tcp://127.0.0.1:{port}", "topic": "t"}),
         ("redis", {"addr": "127.0.0.1:{port}", "key": "k"}),
+        ("sql", {"url": "postgresql://u@127.0.0.1:{port}/d", "table": "t"}),
+        ("sql", {"url": "mysql://u@127.0.0.1:{port}/d", "table": "t"}),
     ],
 )
 def test_the_reason_has_no_number_of_an_error(gateway: Gateway, name: str, settings: dict[str, str]) -> None:
-    if name == "redis":
-        pytest.importorskip("redis")
+    for client in {"redis": ["redis"], "sql": ["sqlalchemy", "psycopg", "pymysql"]}.get(name, ()):
+        pytest.importorskip(client)
     port = str(_closed_port())
     delivery = gateway.action(name, {key: value.replace("{port}", port) for key, value in settings.items()})
     delivery.submit(rows({"n": 1}), 1)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edge.base.message import Message
+from edge.config import JournalConfig
+from tests.support.waiting import PATIENCE_S, wait_for
 from tests.unit.edge.world import Source, World
 
 STREAM = "streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"plant/#\")'\n"
@@ -317,6 +321,39 @@ def test_results_a_sink_has_not_taken_survive_a_crash(folder: Path) -> None:
     world.crash()
     assert open_rows(world) == [{"n": 1}, {"n": 2}]
     world.outbox.actions("r")[0].delivery.close(0)
+
+
+def test_a_receipt_that_comes_after_the_commit_is_durable_soon(folder: Path) -> None:
+    """A sink was away, and nothing happens after it is back: a crash later sends nothing again."""
+    answers = threading.Event()
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            answers.wait(PATIENCE_S)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        world = world_of(
+            folder,
+            f"{STREAM}rules:\n  - {{id: r, sql: SELECT n FROM m, actions: [{{rest: {{url: '{url}'}}}}]}}\n",
+        )
+        world.source.send({"n": 1}, {"n": 2})
+        world.gateway.turn()
+        assert world.source.acknowledged == [1, 2] and open_rows(world)
+        answers.set()
+        wait_for(lambda: not world.outbox.actions("r")[0].delivery.stats().queued, "the results")
+        for _ in range(3):
+            world.clock.move(world.gateway.turn() or 0)
+        assert world.clock.monotonic_ms() <= JournalConfig().idle_interval_ms
+        world.crash()
+        assert open_rows(world) == []
+        world.outbox.actions("r")[0].delivery.close(0)
+        server.shutdown()
 
 
 def open_rows(world: World) -> list[Any]:
