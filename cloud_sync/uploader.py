@@ -263,18 +263,11 @@ class UploadWorker:
         self._clock = clock
         self._changed = threading.Condition()
         self._closing = False
-        self._woken = False
         self._thread = threading.Thread(target=self._run, name="uploader", daemon=True)
 
     def start(self) -> None:
         """Begin to upload."""
         self._thread.start()
-
-    def wake(self) -> None:
-        """Check the spool now, without waiting for the next turn."""
-        with self._changed:
-            self._woken = True
-            self._changed.notify_all()
 
     def close(self, timeout_s: float) -> bool:
         """Stop after the file in hand; False if it did not end in time (the thread dies
@@ -290,9 +283,8 @@ class UploadWorker:
             sane = self._clock.is_sane()
             wait_ms = self._step() if sane else CLOCK_CHECK_MS
             with self._changed:
-                if wait_ms and not (self._closing or self._woken):
+                if wait_ms and not self._closing:
                     self._clock.wait(self._changed, wait_ms)
-                self._woken = False
 
     def _step(self) -> int:
         try:

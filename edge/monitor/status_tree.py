@@ -174,7 +174,12 @@ class StatusTree:
         }
         if (uploader := self._daemon.cloud.uploader(spool)) is not None:
             uploads = uploader.stats
-            found |= {"files": uploads.files, "retries": uploads.retries, "last_error": uploads.last_error}
+            found |= {
+                "files": uploads.files,
+                "retries": uploads.retries,
+                "divided": uploads.divided,
+                "last_error": uploads.last_error,
+            }
         return found
 
 
