@@ -154,7 +154,7 @@ class Renderer:
             header, payload = self._encoded(shaped, values)
         # JSON writes NaN as null: a payload without that word has lost none.
         if b"null" in payload or not self._writes_json:
-            result.non_finite += count_non_finite(rows)
+            result.non_finite += count_non_finite(shaped if self._template is None else rows)
         if self._compress is not None:
             payload = self._compress(payload)
         message = Message(payload, tuple(shaped), target, header, self._rule_id, at_ms)

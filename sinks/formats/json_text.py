@@ -39,9 +39,9 @@ def count_non_finite(values: Iterable[Any]) -> int:
     for value in values:
         if isinstance(value, float):
             count += not math.isfinite(value)
-        elif value is None or isinstance(value, (str, int)):  # to ask the abstract class takes long
+        elif value is None or isinstance(value, (str, int)):  # known without asking the abstract class
             continue
-        elif isinstance(value, Mapping):
+        elif isinstance(value, (dict, Mapping)):  # as is a dict
             count += count_non_finite(value.values())
         elif isinstance(value, list | tuple):
             count += count_non_finite(value)

@@ -143,6 +143,14 @@ def test_nan_and_infinities_become_null_and_are_counted() -> None:
     assert rendered.non_finite == 2
 
 
+def test_nan_in_a_column_that_is_left_out_is_not_counted() -> None:
+    rendered = render(
+        {"fields": ["b", "c"], "sendNilField": True}, rows({"a": float("nan"), "b": None, "c": 1})
+    )
+    assert rendered.messages[0].payload == b'[{"b":null,"c":1}]'
+    assert rendered.non_finite == 0
+
+
 def test_integers_of_any_size_stay_exact() -> None:
     assert payloads({"sendSingle": True}, rows({"n": 2**80})) == ['{"n":1208925819614629174706176}']
 
