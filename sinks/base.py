@@ -53,6 +53,11 @@ def failure_at(url: str, failure: BaseException) -> str:
         host, port = parts.hostname or "", parts.port or PORTS.get(parts.scheme.lower(), 0)
     except ValueError:  # no port, but a placeholder
         return in_words(failure)
+    return failure_of(host, port, failure)
+
+
+def failure_of(host: str, port: int | str, failure: BaseException) -> str:
+    """A failure at a server, behind its host and port."""
     return f"{f'[{host}]' if ':' in host else host}:{port}: {in_words(failure)}"
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rules.problems import in_words
+from sinks.base import failure_of
 from sinks.databases.base import Change, Denied, Refused, Unreachable
 from sinks.databases.denials import remedy_of
 from sinks.databases.time_limit import TimeLimit
@@ -64,7 +64,6 @@ class Alchemy:
         self._timeout_ms = timeout_ms
         self._limit = TimeLimit(timeout_ms)
         self._connection: Any = None
-        self._port: int | None = None
 
     def open(self) -> None:
         try:
@@ -85,7 +84,6 @@ class Alchemy:
         import sqlalchemy
 
         url = sqlalchemy.make_url(self._url)
-        self._port = url.port or MYSQL_PORT
         limits = LIMITS.get(url.get_driver_name(), _no_limits)(self._timeout_ms / 1000)
         arguments = {name: value for name, value in limits.items() if name not in url.query}
         engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=arguments)
@@ -154,9 +152,11 @@ class Alchemy:
         away = next(filter(None, (pattern.search(text) for pattern in AWAY)), None)
         if away is None:
             return text
+        import sqlalchemy
+
         found = away.groupdict()
-        port = found.get("port") or self._port
-        return f"{found['host']}:{port}: {in_words(OSError(found['why']))}"
+        port = found.get("port") or sqlalchemy.make_url(self._url).port or MYSQL_PORT
+        return failure_of(found["host"], port, OSError(found["why"]))
 
 
 def _number(error: Exception) -> object:
