@@ -14,7 +14,7 @@ from sql.errors import DataError
 from sql.record import Record
 
 _MONTHS = {"year": 12, "month": 1}
-_MILLIS = {
+MILLIS = {
     "week": Fraction(604_800_000),
     "day": Fraction(86_400_000),
     "hour": Fraction(3_600_000),
@@ -23,7 +23,9 @@ _MILLIS = {
     "millisecond": Fraction(1),
     "microsecond": Fraction(1, 1000),
 }
-UNITS = (*_MONTHS, *_MILLIS)
+"""The units of a fixed length, in milliseconds."""
+
+UNITS = (*_MONTHS, *MILLIS)
 """The units a period may be written in, longest first."""
 
 
@@ -63,7 +65,7 @@ class Period(Record):
                     )
                 months += int(exact) * _MONTHS[unit]
             else:
-                millis += exact * _MILLIS[unit]
+                millis += exact * MILLIS[unit]
         if months == 0 and millis < 1 and not (zero_allowed and millis == 0):
             raise ValueError("a time period is at least 1 millisecond long")
         if months * _LONGEST_MONTH_MS + millis > LENGTH_MS_MAX:
@@ -110,7 +112,7 @@ _LONGEST_MONTH_MS = 31 * 86_400_000
 
 
 def _exact(unit: str, amount: float | Decimal) -> Fraction:
-    if unit not in _MONTHS and unit not in _MILLIS:
+    if unit not in _MONTHS and unit not in MILLIS:
         raise ValueError(f"unknown time unit {unit!r}; the units are {', '.join(UNITS)}")
     try:
         # From the number's text: 0.1 seconds are exactly 100 ms, whatever the binary fraction says.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from sql import syntax as ast
+from sql.calendar.period import MILLIS
 from sql.errors import Span
 
 FUNCTIONS: Mapping[str, str] = {
@@ -26,15 +27,6 @@ FUNCTIONS: Mapping[str, str] = {
 }
 """`x.name(…)` of Java, EPL or Apama to the function of `f(x, …)`. Methods with another meaning than the
 function of their name are left out: `substring` of Java takes an end, the month of EPL begins with 0."""
-
-FIXED_MS: Mapping[str, int] = {
-    "week": 604_800_000,
-    "day": 86_400_000,
-    "hour": 3_600_000,
-    "minute": 60_000,
-    "second": 1_000,
-    "millisecond": 1,
-}
 
 CASTS = {
     "tostring": "string",
@@ -107,11 +99,12 @@ def _moved(op: str) -> Callable[[ast.Expr, ast.Expr, Span], ast.Expr | None]:
     def build(base: ast.Expr, by: ast.Expr, span: Span) -> ast.Expr | None:
         if not isinstance(by, ast.PeriodLiteral):
             return ast.Binary(op, base, by, span=span)
-        if any(part.unit not in FIXED_MS for part in by.parts):
+        lengths = [MILLIS.get(part.unit, 0) for part in by.parts]
+        if any(length < 1 for length in lengths):
             return None
         parts = [
-            ast.Binary("*", part.amount, ast.Constant(FIXED_MS[part.unit], span=span), span=span)
-            for part in by.parts
+            ast.Binary("*", part.amount, ast.Constant(int(length), span=span), span=span)
+            for part, length in zip(by.parts, lengths, strict=True)
         ]
         return reduce(lambda moved, part: ast.Binary(op, moved, part, span=span), parts, base)
 
