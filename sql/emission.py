@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -141,6 +141,17 @@ class Out(NamedTuple):
     row: Row
     key: Any = None
     order: Any = None
+
+
+R = TypeVar("R")
+
+
+def shown(selector: str, new: list[R], old: list[R]) -> tuple[list[R], list[R]]:
+    """What a statement with a selector inserts and removes where rows come and leave: rstream inserts those
+    that leave."""
+    if selector == "rstream":
+        return old, []
+    return new, [] if selector == "istream" else old
 
 
 class Update(NamedTuple):

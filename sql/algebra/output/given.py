@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.stored import PLAIN, Form, Layout, Stored
-from sql.emission import Out, Update
+from sql.emission import Out, Update, shown
 from sql.types import Plain, Saved
 
 PackedOuts = list[tuple[Plain, Plain, Plain]]
@@ -245,9 +245,7 @@ class FirstUpdate(Given):
         self.open = True
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
-        shown = [] if self.selector == "rstream" else update.new
-        shown = shown or ([] if self.selector == "istream" else update.old)
-        if not self.open or not shown:
+        if not self.open or not any(shown(self.selector, update.new, update.old)):
             return None
         self.open = False
         return update.new, update.old

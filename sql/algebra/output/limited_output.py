@@ -11,14 +11,7 @@ from typing import Any
 
 from sql.algebra.output.given import Given, Snapshot
 from sql.algebra.output.last_valid import LastValid
-from sql.algebra.output.output_triggers import (
-    After,
-    Always,
-    AtInstants,
-    CountedCondition,
-    EveryEvents,
-    OutputTrigger,
-)
+from sql.algebra.output.output_triggers import After, Always, CountedCondition, EveryEvents, OutputTrigger
 from sql.emission import Out, Update
 from sql.types import Saved
 
@@ -61,18 +54,11 @@ class LimitedOutput:
             at_once = self.given.take(update, now)
             if at_once is not None:
                 out.append((at_once, False))
-            if self.given.waits and self._begins_later(update):
+            if self.given.waits and not self.condition.begins_with(update):
                 continue
             if self.condition.on_update(update, now):
                 out += [(rows, self.forces) for rows in self.fire(now)]
         return out
-
-    def _begins_later(self, update: Update) -> bool:
-        """True if an update begins no interval of `first`: one of events begins with the rows that go out,
-        one of time with the first that HAVING lets through."""
-        if isinstance(self.condition, AtInstants):
-            return not (update.new or update.old)
-        return isinstance(self.condition, EveryEvents)
 
     def fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:
         """The rows to emit now; the condition starts again."""

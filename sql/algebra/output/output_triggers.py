@@ -19,6 +19,10 @@ class OutputTrigger(Stored):
     defers = False
     """True if no update brings a deadline forward that is set."""
 
+    def begins_with(self, update: Update) -> bool:
+        """True if an interval of `first` may begin with an update of which nothing goes out."""
+        return True
+
     def on_update(self, update: Update, now: int) -> bool:
         """Take an update; True if the statement emits now."""
         return False
@@ -47,6 +51,9 @@ class AtInstants(OutputTrigger):
         self.origin_ms: int | None = None
         self.due_ms: int | None = None
 
+    def begins_with(self, update: Update) -> bool:
+        return bool(update.new or update.old)  # else HAVING keeps all of it back
+
     def on_update(self, update: Update, now: int) -> bool:
         if self.origin_ms is None:
             self.origin_ms, self.due_ms = now, self.next_ms(now, now)
@@ -74,6 +81,9 @@ class EveryEvents(OutputTrigger):
     def __init__(self, count: Callable[[], int]) -> None:
         self.count = count
         self.inserted = self.removed = 0
+
+    def begins_with(self, update: Update) -> bool:
+        return False  # its events count from the first that goes out
 
     def on_update(self, update: Update, now: int) -> bool:
         self.inserted += update.inserted

@@ -13,7 +13,7 @@ from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import WhenExpression
 from sql.algebra.output.row_order import Spreads, in_order, row_limit
 from sql.codegen.functions import FunctionSet
-from sql.emission import Emission, Out, Update, joined
+from sql.emission import Emission, Out, Update, joined, shown
 from sql.engine.statement.into import TableFold
 from sql.engine.statement.statement_core import StatementCore
 from sql.engine.statement.statement_sources import Sources
@@ -214,11 +214,7 @@ class Output:
 
     def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool = False) -> None:
         """The emission of one output; `is_ticked`: emitted even without rows."""
-        selector = self.plan.selector
-        if selector == "rstream":
-            new, old = old, []
-        elif selector == "istream":
-            old = []
+        new, old = shown(self.plan.selector, new, old)
         if not new and not old and not is_ticked:
             return
         inserted = self.ordered(new)
