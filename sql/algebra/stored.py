@@ -9,7 +9,7 @@ from sql.types import Saved
 
 
 class Form(NamedTuple):
-    """How an attribute becomes plain data, and comes back."""
+    """The conversion of an attribute to plain data and back."""
 
     pack: Callable[[Any], Saved]
     unpack: Callable[[Saved], Any]

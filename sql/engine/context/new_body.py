@@ -76,8 +76,11 @@ def catalog_of(member: Member, partition: Partition, within: Container[str]) -> 
     """The catalog of a statement in a partition; that of all where those before it declare nothing.
     `within`: the context's statements."""
     catalog = member.catalog
-    before = [body for body in partition.bodies if isinstance(body, InstanceBody)]
-    before = [body for body in before if body.member.order < member.order]
+    before = [
+        body
+        for body in partition.bodies
+        if isinstance(body, InstanceBody) and body.member.order < member.order
+    ]
     if before and not before[-1].member.declares:
         return before[-1].catalog
     variables, relations = _declared(body.instance for body in before if body.member.declares)

@@ -78,8 +78,10 @@ class EarlierEvents:
         value = self.values[place]
         if call.name == "prior":
             assert isinstance(call.index, Const)
-            priors = [event, *self.before(event)]
-            return value(priors[call.index.value]) if call.index.value < len(priors) else None
+            number, priors = call.index.value, self.before(event)
+            if number == 0:
+                return value(event)
+            return value(priors[number - 1]) if number <= len(priors) else None
         if not is_new:
             return None
         sight = self.windows[call.source].sight(event)

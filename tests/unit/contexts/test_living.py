@@ -166,7 +166,9 @@ def test_a_row_without_from_enters_a_window_of_the_partition_once() -> None:
     )
     engine = world.engine
     assert world.send("S") == [{"id": 1}] * 3  # of the insert, of the window, of what reads it
-    engine.deploy("one", engine.queries["one"].inner, 0, engine.snapshot("one"))  # type: ignore[attr-defined]
+    member = engine.queries["one"]
+    assert isinstance(member, ContextMember)
+    engine.deploy("one", member.inner, 0, engine.snapshot("one"))
     assert world.send("E") == []
     assert engine.read("seen") == [{"id": 1}]
 

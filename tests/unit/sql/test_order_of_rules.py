@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql import Catalog, Engine, RuleOptions, run_script
+from sql.engine.context.context_member import ContextMember
 from tests.unit.contexts.support import TYPES
 
 SCRIPT = f"""
@@ -41,6 +42,8 @@ def test_a_statement_of_a_context_that_is_deployed_again_ends_in_its_turn() -> N
     run_script(engine, f"{TYPES} {context} {members} @name('seen') select id from D;", 0, RuleOptions())
     engine.push("S", [{"id": "s"}], 0)
     engine.push("E", [{"id": "e"}], 0)
-    engine.deploy("b", engine.queries["b"].inner, 1, engine.snapshot("b"))  # type: ignore[attr-defined]
+    member = engine.queries["b"]
+    assert isinstance(member, ContextMember)
+    engine.deploy("b", member.inner, 1, engine.snapshot("b"))
     ended = engine.push("T", [{"id": "t"}], 2)
     assert [row["id"] for item in ended if item.rule == "seen" for row in item.inserted] == ["c", "b", "a"]
