@@ -47,6 +47,7 @@ CASES_OF: dict[str, tuple[str, str, float]] = {
         "select dev, (select w.temp from W as w where w.dev = e.dev) as old from m as e",
         5.0,
     ),
+    "subquery_in": (WINDOW, "select dev from m where dev in (select dev from W)", 6.5),
     "join_range": (
         WINDOW,
         "select e.dev as dev, w.place as place from m as e unidirectional, W as w "

@@ -294,7 +294,8 @@ class SelectBinder:
         elif is_asked:
             plan = self._carried(plan, inner.select.sources[0], scope)
         outer = tuple(source.alias for source in inner.scope.sources[inner.scope.own :])
-        self.subqueries.append(SubqueryPlan(plan, kind, is_asked or inner.scope.correlated, outer))
+        correlated = is_asked or inner.scope.correlated
+        self.subqueries.append(SubqueryPlan(plan, kind, correlated, outer, _asks_equal(node)))
         self.scope.tables |= inner.scope.tables
         types = {"exists": Type.BOOLEAN, "row": Type.OBJECT, "rows": Type.ARRAY, "list": Type.ARRAY}
         result = types.get(kind) or plan.items[0].value.type
@@ -327,3 +328,8 @@ def _subquery_kind(node: ast.Subquery | ast.Quantified, plan: Plan) -> SubqueryK
     if plan.group_by:
         return "rows"
     return "scalar" if len(plan.items) == 1 and plan.items[0].name is not None else "row"
+
+
+def _asks_equal(node: ast.Subquery | ast.Quantified) -> bool:
+    """True for IN, NOT IN, and what says the same."""
+    return isinstance(node, ast.Quantified) and (node.op, node.quantifier) in (("=", "any"), ("!=", "all"))

@@ -7,11 +7,12 @@ the same result for the possible values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from math import fmod
 from typing import Any
 
+from sql.codegen.members import Members
 from sql.errors import DataError
 from sql.rows import as_dict, attribute_name
 from sql.types import Value, describe, equal, less, whole
@@ -86,8 +87,10 @@ _TESTS: dict[str, Callable[[Any, Any], bool | None]] = {
 }
 
 
-def any_of(sign: str, value: object, items: Collection[Any]) -> bool | None:
+def any_of(sign: str, value: object, items: Iterable[Any]) -> bool | None:
     """`value sign ANY (items)` in three-valued logic; FALSE over no item."""
+    if isinstance(items, Members) and items.can_find(value):
+        return items.has(value)
     test, unknown = _TESTS[sign], False
     for item in items:
         same = test(value, item)
@@ -97,8 +100,10 @@ def any_of(sign: str, value: object, items: Collection[Any]) -> bool | None:
     return None if unknown else False
 
 
-def all_of(sign: str, value: object, items: Collection[Any]) -> bool | None:
+def all_of(sign: str, value: object, items: Iterable[Any]) -> bool | None:
     """`value sign ALL (items)` in three-valued logic; TRUE over no item."""
+    if isinstance(items, Members) and items.can_find(value):
+        return invert(items.has(value))
     test, unknown = _TESTS[sign], False
     for item in items:
         same = test(value, item)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from sql.algebra.table import lookup
 from sql.algebra.table.index import keys_of
 from sql.algebra.table.search import Search, loop_over
 from sql.algebra.table.searched import RowStore
@@ -23,11 +24,31 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.shared_code import Answer
-from sql.plan.bound import Bound, Op, Slot, columns_read, conjuncts, reads_subquery, slot_kinds, sources_read
+from sql.plan.bound import (
+    Bound,
+    Op,
+    Read,
+    Slot,
+    columns_read,
+    conjuncts,
+    reads_subquery,
+    slot_kinds,
+    sources_read,
+)
 from sql.plan.logical import Plan, SubqueryPlan
+from sql.types import Type
 
 LAZY = frozenset(("and", "or", "case", "in"))
 """The operators that may leave all operands but the first one unevaluated."""
+
+
+CLASSES = {
+    Type.STRING: frozenset((str,)),
+    Type.BOOLEAN: frozenset((bool,)),
+    **dict.fromkeys((Type.INTEGER, Type.FLOAT, Type.NUMBER), frozenset((int, float))),
+}
+"""The types whose values an index finds, with the classes of the values. Columns of other types may hold
+values that cannot be compared, which is an error of the event."""
 
 
 def answers_by_row(part: SubqueryPlan) -> bool:
@@ -36,6 +57,16 @@ def answers_by_row(part: SubqueryPlan) -> bool:
     if plan.row_kind != "plain" or part.kind == "rows" or plan.orders_rows or plan.reads_beside:
         return False
     return not any(_reads_more(node) for node in plan.expressions)
+
+
+def indexed_column(part: SubqueryPlan) -> Read | None:
+    """The column whose values are found by an index; None where all are read."""
+    if not (part.asks_equal and answers_by_row(part) and lookup.INDEXED):
+        return None
+    value = next(item.value for item in part.plan.items if not item.invisible)
+    if not isinstance(value, Read) or value.source != 0 or value.column is None:
+        return None
+    return value if value.type in CLASSES else None
 
 
 def answers_each(plan: Plan) -> list[int]:
@@ -48,7 +79,10 @@ def answers_each(plan: Plan) -> list[int]:
     return [
         place
         for place, part in parts.items()
-        if part.correlated and part.plan.sources[0].relation in ("window", "table") and answers_by_row(part)
+        if part.correlated
+        and part.plan.sources[0].relation in ("window", "table")
+        and answers_by_row(part)
+        and indexed_column(part) is None
     ]
 
 
@@ -69,19 +103,23 @@ def _reads_more(node: Bound) -> bool:
 class AnswerText:
     """Writes the function of one subquery."""
 
-    def __init__(self, part: SubqueryPlan, store: RowStore, functions: FunctionSet) -> None:
-        """`store`: one of those that the function is made for."""
+    def __init__(
+        self, part: SubqueryPlan, store: RowStore, functions: FunctionSet, *, is_indexed: bool = True
+    ) -> None:
+        """`store`: one of those that the function is made for. `is_indexed`: rows are searched by
+        an index where the condition allows; else every row that the search gives is tested."""
         self.part = part
         self.plan = part.plan
         self.functions = functions
         self.of_relation = store.of_relation
         outer, parts = range(1, 1 + len(part.outer)), tuple(conjuncts(part.plan.where))
-        self.search = Search(parts, 0, outer, store)
+        self.search = Search(parts if is_indexed else (), 0, outer, store)
         self.answer = self._compiled(parts, outer)
 
     def over(self, store: RowStore) -> Answer:
         """The function for one store."""
-        return partial(self.answer, self.search.opened(store))
+        rows = store.content if self.search.reads_all else self.search.opened(store)  # nothing changes them
+        return partial(self.answer, rows)
 
     def ahead(self, store: RowStore) -> Callable[..., Sequence[Any]] | None:
         """The function that finds rows of a store for a batch of events; None where no column

@@ -20,7 +20,8 @@ from sql.algebra.table.search import Finder
 from sql.algebra.window_builder import WindowBuilder
 from sql.codegen.functions import PatternReader
 from sql.codegen.hits import HitCounters
-from sql.compiler.answer import AnswerText, answers_by_row
+from sql.compiler.answer import AnswerText, answers_by_row, indexed_column
+from sql.compiler.members_text import MembersText
 from sql.compiler.recognize_text import RecognizeCode
 from sql.compiler.shared_code import Answer, Environment, SharedCode, no_answer
 from sql.compiler.statement.by_value import keeps_values
@@ -161,10 +162,15 @@ class CorrelatedCode:
         self.builder = WindowBuilder(source, plan.options, of_source)
         self.passes = None if source.filter is None else self.builder.functions.true(source.filter)
         rows = store_of(source, self, around.env)
-        self.answer: AnswerText | None = None
+        self.answer: AnswerText | MembersText | None = None
         """The value itself, where every row that is found is a row of the subquery."""
         if source.relation != "answer" and answers_by_row(part):
-            self.answer = AnswerText(part, rows, self.functions)
+            column = indexed_column(part)
+            self.answer = (
+                MembersText(part, column, rows, self.functions)
+                if column is not None
+                else AnswerText(part, rows, self.functions)
+            )
             return
         width = range(1, 1 + len(part.outer))
         self.finder = Finder(plan.where, 0, width, rows, self.functions, nullable=width)
@@ -199,8 +205,7 @@ SubqueryCode = CorrelatedCode | AloneCode
 def subqueries_of(parts: Sequence[SubqueryPlan], around: SharedCode) -> list[SubqueryCode]:
     """The code of each subquery of a statement."""
     return [
-        CorrelatedCode(part, around) if part.correlated or _keeps_rows(part) else AloneCode(part, around.env)
-        for part in parts
+        CorrelatedCode(part, around) if _is_searched(part) else AloneCode(part, around.env) for part in parts
     ]
 
 
@@ -238,7 +243,9 @@ def _reads_columns(plan: Plan) -> bool:
     return any(isinstance(node, Read | TableRead) for item in plan.items for node in item.value.walk())
 
 
-def _keeps_rows(part: SubqueryPlan) -> bool:
-    """True if a subquery of its own answers with the rows its windows have posted, and not with
-    aggregates."""
+def _is_searched(part: SubqueryPlan) -> bool:
+    """True if rows are searched for each event: it is correlated, or IN looks values up, or its rows are
+    those that its windows have posted."""
+    if part.correlated or indexed_column(part) is not None:
+        return True
     return part.plan.row_kind != "aggregate" and not any(source.relation for source in part.plan.sources)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sql.algebra.table import lookup
+from sql.compiler.answer import indexed_column
 from sql.explain import words
 from sql.explain.tree_node import TreeNode
 from sql.plan.bound import Bound, Op
@@ -17,6 +18,7 @@ from sql.plan.logical import (
     Plan,
     SetPlan,
     SplitPlan,
+    SubqueryPlan,
     TriggerPlan,
     UpdateStreamPlan,
 )
@@ -26,17 +28,21 @@ KINDS = {"window": "named window", "table": "table"}
 VERBS = {"delete": "delete from", "update": "update"}
 
 
-def source(plan: Plan, item: SourcePlan, outer: int) -> TreeNode:
-    """A relation in FROM, and how rows of it are found;
-    `outer`: the number of sources around the subquery."""
+def source(plan: Plan, item: SourcePlan, part: SubqueryPlan | None) -> TreeNode:
+    """A relation in FROM, and how rows of it are found; `part`: the subquery that the plan is of."""
     assert item.relation is not None
     if item.relation == "answer":
         return TreeNode(f"answer of {item.alias}", "goes with the event")
     alias = "" if item.alias == item.stream else f" as {item.alias}"
     own, count = plan.sources.index(item), len(plan.sources)
     is_once = isinstance(plan.acts, ChoicePlan) and not plan.acts.trigger
-    beside = range(own) if is_once else range(count + outer)
-    found = _found([plan.where, *(join.on for join in plan.joins)], own, beside)
+    beside = range(own) if is_once else range(count + (0 if part is None else len(part.outer)))
+    column = None if part is None else indexed_column(part)
+    found = (
+        _found([plan.where, *(join.on for join in plan.joins)], own, beside)
+        if column is None
+        else f"found by hash({column.column})"
+    )
     return TreeNode(f"{KINDS[item.relation]} {item.stream}{alias}", found)
 
 

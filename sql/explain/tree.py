@@ -9,6 +9,7 @@ from sql.aggregates.base import Removal
 from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.algebra.windows import catalog as windows
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.answer import indexed_column
 from sql.costs import Cost, Extra, Growth, WindowCost
 from sql.explain import context_nodes, pattern_tree, relation_nodes, words
 from sql.explain.composition import Composition, of_group_window, of_plan, of_source
@@ -16,7 +17,7 @@ from sql.explain.time_lengths import length
 from sql.explain.tree_node import TreeNode, draw
 from sql.plan.bound import AggregateCall
 from sql.plan.clauses import GroupWindowPlan, OutputPlan, SourcePlan
-from sql.plan.logical import Plan
+from sql.plan.logical import Plan, SubqueryPlan
 
 LEAVING = {
     Removal.NEVER: "values never leave one by one",
@@ -56,9 +57,9 @@ def explain(plan: Plan, measured: Sequence[tuple[str, str]] = ()) -> str:
 # --- the tree -----------------------------------------------------------------------------------------------
 
 
-def _tree(plan: Plan, outer: int = 0) -> TreeNode:
-    """Nodes in the order of work, each wrapped around its inputs; `outer`: sources around a subquery."""
-    node = _from(plan, outer)
+def _tree(plan: Plan, part: SubqueryPlan | None = None) -> TreeNode:
+    """Nodes in the order of work, each wrapped around its inputs. `part`: the subquery whose plan it is."""
+    node = _from(plan, part)
     acting = relation_nodes.acting(plan, node)
     if acting is not None:
         return acting
@@ -99,15 +100,16 @@ def _above_stream(node: TreeNode, stage: TreeNode) -> TreeNode:
     return node if node.inputs else replace(stage, inputs=[node])
 
 
-def _from(plan: Plan, outer: int) -> TreeNode:
+def _from(plan: Plan, part: SubqueryPlan | None) -> TreeNode:
     if plan.window is not None:
         return _sampled(plan, plan.window)
-    sources = [_source(source, plan, outer) for source in plan.sources]
+    sources = [_source(source, plan, part) for source in plan.sources]
     if not sources:
         return TreeNode("the partition itself", "when it starts" if plan.output is None else "when it ends")
     node = sources[0] if len(sources) == 1 else _product(plan, sources, "difference per change")
     for sub in plan.subqueries:
-        node.inputs.append(TreeNode("subquery", "read at each row", [_tree(sub.plan, len(sub.outer))]))
+        read = "read at each row" if indexed_column(sub) is None else "one value looked up at each row"
+        node.inputs.append(TreeNode("subquery", read, [_tree(sub.plan, sub)]))
     return node
 
 
@@ -137,9 +139,9 @@ def _product(plan: Plan, inputs: list[TreeNode], remark: str) -> TreeNode:
     return TreeNode(f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else remark, inputs)
 
 
-def _source(source: SourcePlan, plan: Plan, outer: int = 0) -> TreeNode:
+def _source(source: SourcePlan, plan: Plan, part: SubqueryPlan | None = None) -> TreeNode:
     if source.relation is not None:
-        return _filtered(relation_nodes.source(plan, source, outer), source, plan)
+        return _filtered(relation_nodes.source(plan, source, part), source, plan)
     columns = plan.columns(source.stream)
     derived = {name for window in source.windows for name in windows.posted_columns(window.name)}
     reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"

@@ -67,6 +67,8 @@ class SubqueryPlan(Record):
     correlated: bool = False
     outer: tuple[str, ...] = ()
     """The aliases of the sources around it."""
+    asks_equal: bool = False
+    """True if of a list nothing is asked but whether a value is in it."""
 
 
 # --- actions ------------------------------------------------------------------------------------------------

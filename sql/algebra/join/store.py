@@ -81,10 +81,10 @@ class Pulled(Operator):
     def push(self, delta: Delta, now: int) -> list[Delta]:
         return []
 
-    def content(self) -> Sequence[Event]:
+    def content(self) -> Iterable[Event]:
         """The rows, those that pass."""
         rows = self.relation.content()
-        return [row for row in rows if self.passes(row)] if self.passes is not None else tuple(rows)
+        return rows if self.passes is None else [row for row in rows if self.passes(row)]
 
     def held(self) -> Iterable[Event]:
         return ()

@@ -82,6 +82,11 @@ class Search:
             return index.find
         return lambda: tuple(store.content())
 
+    @property
+    def reads_all(self) -> bool:
+        """True if every row is tested, for want of an index."""
+        return self.bounds is None and not self.values
+
     def column_of(self, source: int) -> str | None:
         """The column of a source that is the whole key, if it is one."""
         key = self.values[0] if self.finds_many and len(self.values) == 1 else None

@@ -134,7 +134,9 @@ class Correlated:
         store.add(self.rows.events if isinstance(self.rows, Rows) else ())
         return self.seq, store.pack(), self.window.snapshot(), kept, self.inner.snapshot()
 
-    def restore(self, state: SubqueryState) -> None:
+    def restore(self, state: SubqueryState | dict[str, Saved]) -> None:
+        if isinstance(state, dict):  # an earlier build read all values of a relation, and kept none
+            return
         self.seq, events, window, kept, inner = state
         store = EventStore()
         store.unpack(events, as_it_is)

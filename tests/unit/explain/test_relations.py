@@ -49,6 +49,14 @@ SHOWN = [
         "            └─ filter n > 1                                  · before the window",
         "               └─ named window W as w                        · found by hash(k)",
     ]),
+    ("select k in (select w.k from W as w where w.n > 1) as x from E", [
+        "select k in (select w.k from W as w where w.n > 1) as x  · one row per event",
+        "└─ stream E                                              · reads the whole message",
+        "   └─ subquery                                           · one value looked up at each row",
+        "      └─ select w.k as k                                 · one row per event",
+        "         └─ where w.n > 1",
+        "            └─ named window W as w                       · found by hash(k)",
+    ]),
 ]  # fmt: skip
 
 

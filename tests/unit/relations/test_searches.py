@@ -16,6 +16,7 @@ from sql.algebra.table.sorted_rows import BLOCK_MAX, SortedRows
 
 DECLARED = (
     "create schema E (k any, n any); create schema S (k any, n any);"
+    "create schema Typed (n int); insert into Typed select cast(n, int) as n from E;"
     "create window W#keepall as (k any, n any); create table T (k any primary key, n any);"
     "insert into W select k, n from E;"
     "on E as e merge T as t where t.k = e.k when matched then update set n = e.n, k = e.k "
@@ -32,6 +33,8 @@ STATEMENTS = (
     "select s.n as a, (select t.n from T as t where t.k = s.k) as b from S as s",
     "select s.n as a from S as s where exists (select * from W as w where w.k = s.k and w.n > s.n)",
     "select s.n as a from S as s where s.n in (select w.n from W as w where w.k = s.k)",
+    "select s.n as a, s.n in (select n from Typed#keepall) as b from S as s",
+    "select s.n as a, s.n != all (select t.n from Typed#length(3) as t where t.n < s.n + 1) as b from S as s",
     "on S as s update T as t set n = t.n + 1 where t.k = s.k",
 )
 KEYS: dict[str, tuple[Any, ...]] = {"texts": ("a", "b", None), "numbers": (1, 1.0, 2, None, nan)}
@@ -136,3 +139,27 @@ def test_a_range_looks_for_rows_that_a_trigger_of_the_same_event_has_deleted() -
         engine.push("E", [{"n": n}], 0)
     found = [each.inserted for each in engine.push("S", [{"n": 2}], 1) if each.rule == "s"]
     assert found == [[{"n": 3}, {"n": 4}]]  # a join learns of it when the event has been dealt with
+
+
+def test_a_value_that_cannot_be_compared_is_an_error_where_values_are_looked_up() -> None:
+    engine = Engine(Catalog())
+    run_script(engine, "create schema E (k any); create schema S (id string)", 0)
+    run_script(engine, "@name('s') select k in (select id from S#keepall) as b from E", 0)
+    engine.push("S", [{"id": "a"}], 0)
+    (found,) = engine.push("E", [{"k": "a"}], 1)
+    assert found.inserted == [{"b": True}]
+    (refused,) = engine.push("E", [{"k": 1}], 2)
+    assert refused.kind == "error"
+    assert "cannot compare bigint 1 with string 'a'" in (refused.error or "")
+
+
+def test_a_state_from_before_values_were_looked_up_is_restored() -> None:
+    engine = Engine(Catalog())
+    run_script(engine, "create schema E (k string); create window W#keepall as (id string);", 0)
+    run_script(engine, "create schema S (id string); insert into W select id from S", 0)
+    run_script(engine, "@name('s') select k from E where k in (select id from W)", 0)
+    of_a_query = {"rows": [], "seq": 0}  # the list of all values was that of a query, which kept nothing
+    engine.restore("s", engine.snapshot("s") | {"subqueries": [of_a_query]})
+    engine.push("S", [{"id": "a"}], 1)
+    (found,) = engine.push("E", [{"k": "a"}], 2)
+    assert found.inserted == [{"k": "a"}]
