@@ -1,4 +1,5 @@
-"""`penstock doctor`: checks this machine, the configuration and its broker for causes of later faults.
+"""`penstock doctor`: checks this machine, the configuration, its broker and the servers of actions for causes
+of later faults.
 
 At the broker it subscribes for a few seconds without a session and without a client id, and leaves nothing
 behind.
@@ -45,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--broker", metavar="URL", help="broker to visit, if not that of the configuration")
     parser.add_argument(
-        "--rules", type=Path, metavar="DIR", help="rules whose topics are looked at; default: all topics"
+        "--rules",
+        type=Path,
+        metavar="DIR",
+        help="rules whose topics and servers are looked at; default: all topics of the broker",
     )
     parser.add_argument(
         "--for",
@@ -53,11 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=3_000,
         metavar="TIME",
-        help="how long to wait for messages (default 3s; 0: the broker is not visited)",
+        help="how long to wait for messages (default 3s; 0: neither the broker nor the servers of actions "
+        "are visited)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from edge.commands.shared import sink_look
     from edge.commands.shared.broker_look import look
     from edge.config import load
     from edge.deploy.checks.usable import check_usable
@@ -81,6 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         findings += [*_problems(arguments.rules, problems), *_clients(compiled)]
     if arguments.for_ms > 0:
         findings += look(config, compiled, arguments.for_ms / 1_000)
+        findings += [] if compiled is None else sink_look.look(config, compiled)
     for level, text in findings:
         print(f"{level:8} {text}")
     return 1 if any(level == "error" for level, _ in findings) else 0

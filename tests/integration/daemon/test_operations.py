@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -212,6 +213,53 @@ rules:
     (tmp_path / "gateway.yaml").write_text("mqtt: {server: 'mqtt://127.0.0.1:1'}\n")
     assert main(doctor) == 1
     assert "error    broker: mqtt://127.0.0.1:1 cannot be reached" in capsys.readouterr().out
+
+
+def test_doctor_connects_to_the_servers_of_actions(
+    broker: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each server once, and nothing is sent: the server of HTTP only accepts."""
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "a.yaml").write_text(f"""\
+streams: [{{name: m, datasource: t}}]
+rules:
+- id: good
+  sql: SELECT a FROM m
+  actions:
+  - nop: {{}}
+  - file: {{path: a.jsonl}}
+  - mqtt: {{topic: x}}
+  - mqtt: {{server: 'tcp://127.0.0.1:{broker.port}', topic: y}}
+  - rest: {{url: 'http://127.0.0.1:{port}/a'}}
+  - sql: {{url: 'sqlite:///here.db', table: t}}
+- id: again
+  sql: SELECT a FROM m
+  actions: [rest: {{url: 'http://127.0.0.1:{port}/a'}}]
+- id: bad
+  sql: SELECT a FROM m
+  actions:
+  - mqtt: {{server: 'tcp://127.0.0.1:1', topic: x}}
+  - redis: {{addr: '127.0.0.1:1', key: k}}
+  error: [rest: {{url: 'http://127.0.0.1:1/'}}]
+""")
+    arguments = ["doctor", "--data", str(tmp_path / "data"), "--broker", broker.url, "--rules", str(rules)]
+    assert main([*arguments, "--for", "1ms"]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if " rule '" in line]
+    server.close()
+    assert lines == [
+        "ok       rule 'good': mqtt answers",
+        "ok       rule 'good': mqtt answers",
+        "ok       rule 'good': rest answers",
+        "error    rule 'bad': mqtt tcp://127.0.0.1:1 cannot be reached: connection refused",
+        "error    rule 'bad': redis server cannot be reached: 127.0.0.1:1: connection refused",
+        "error    rule 'bad': rest 127.0.0.1:1: connection refused",
+    ]
+    assert not [*(tmp_path / "data").rglob("here.db*")]
+    assert main([*arguments, "--for", "0"]) == 0
+    assert " rule '" not in capsys.readouterr().out
 
 
 def test_a_misspelt_column_is_told_while_the_rule_runs(broker: Mosquitto, tmp_path: Path) -> None:
