@@ -87,7 +87,7 @@ class EventBatch:
         return out if out.inserted or out.removed or self.trigger.force else None
 
     def changed(self, now: int) -> Delta | None:
-        """A variable has changed; the release that causes, if any."""
+        """A variable has changed, or an event was deleted; the release that causes, if any."""
         if not self.trigger.changed(self.held, now):
             return None
         out = self._release(now)

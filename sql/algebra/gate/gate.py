@@ -58,7 +58,7 @@ class Gate(Gated):
     def push(self, delta: Delta, now: int) -> list[Delta]:
         for event in delta.removed:
             self.discard(event)
-        posts: list[Delta] = []
+        posts = self._posted(self.batch.changed(now)) if delta.removed else []
         for event in delta.inserted:
             if not self.policies.admits(event, now):
                 continue

@@ -52,7 +52,8 @@ class Trigger(Stored, ABC):
         return False
 
     def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
-        """Called when a variable the trigger depends on has changed: whether to release now."""
+        """Called when a variable the trigger depends on has changed, or an event was deleted: whether to
+        release now."""
         return False
 
     def discarded(self, event: Event) -> None:
