@@ -22,8 +22,13 @@ class Figures:
         """Errors that no rule caused by itself: of the gateway and of the engine."""
         return self._daemon.gateway.refusals.defects + self._daemon.engine.dispatch.defects
 
+    @property
+    def known_memory(self) -> Mapping[str, int]:
+        """The bytes of memory that the state of each rule takes, as last estimated."""
+        return self._rule_memory.known
+
     def memory(self) -> Mapping[str, int]:
-        """The bytes of memory that the state of each rule takes."""
+        """The same, estimated anew for some of the rules."""
         engine, now_ms = self._daemon.engine, self._daemon.clock.monotonic_ms()
         return self._rule_memory.look(engine.queries, engine.common, now_ms)
 

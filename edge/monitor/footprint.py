@@ -88,21 +88,22 @@ class RuleMemory:
     """The footprints of the rules, the oldest of them brought up to date now and then."""
 
     def __init__(self) -> None:
-        self._known: dict[str, int] = {}
+        self.known: dict[str, int] = {}
+        """Bytes by rule."""
         self._again_ms = 0
 
     def look(self, rules: Mapping[str, object], shared: Iterable[object], now_ms: int) -> Mapping[str, int]:
         """Bytes by rule. Some are from an earlier question; of many or large rules some are still missing."""
-        self._known = {name: size for name, size in self._known.items() if name in rules}
-        if now_ms < self._again_ms and len(self._known) == len(rules):
-            return self._known
+        self.known = {name: size for name, size in self.known.items() if name in rules}
+        if now_ms < self._again_ms and len(self.known) == len(rules):
+            return self.known
         self._again_ms = now_ms + AGAIN_MS
         looked = 0
-        for name in [*(name for name in rules if name not in self._known), *self._known]:
+        for name in [*(name for name in rules if name not in self.known), *self.known]:
             size, objects = _walked(rules[name], shared)
-            self._known.pop(name, None)
-            self._known[name] = size  # the last one now: its turn comes after all others
+            self.known.pop(name, None)
+            self.known[name] = size  # the last one now: its turn comes after all others
             looked += objects
             if looked >= OBJECTS_AT_ONCE:
                 break
-        return self._known
+        return self.known

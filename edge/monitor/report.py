@@ -1,14 +1,18 @@
 """The gateway's report about itself: the numbers of /metrics, the tree of /status, the reasons of /readyz.
 
-The gateway loop collects everything, between two batches, and only on request.
+The gateway loop collects everything, between two batches, and only on request. It is asked for
+`RULES_AT_ONCE` rules at a time, so that a thousand rules are not held up by the report about them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from edge.monitor.figures import Figures
-from edge.monitor.metrics import render
+from edge.monitor.metrics import Sample, render
 from edge.monitor.readiness import not_ready
 from edge.monitor.samples import Samples
 from edge.monitor.status_tree import StatusTree
@@ -18,14 +22,20 @@ if TYPE_CHECKING:
     from edge.monitor.observed import Observed
 
 
+Result = TypeVar("Result")
+
+RULES_AT_ONCE = 50
+"""The loop needs some milliseconds for so many."""
+
+
 class Report:
     """Implements `edge.monitor.http.Reporter`."""
 
     def __init__(self, daemon: Observed, why: Why) -> None:
         self._daemon = daemon
-        figures = Figures(daemon)
-        self._samples = Samples(daemon, figures, why)
-        self._tree = StatusTree(daemon, figures, why)
+        self._figures = Figures(daemon)
+        self._samples = Samples(daemon, self._figures, why)
+        self._tree = StatusTree(daemon, self._figures, why)
 
     def recovering(self) -> str | None:
         """The progress of the journal's replay; None when the loop runs. May be called from any thread."""
@@ -38,11 +48,24 @@ class Report:
 
     def metrics_text(self) -> str:
         """Prometheus text."""
-        return render(self._daemon.ask(lambda: list(self._samples.all())))
+        found, names = self._daemon.ask(self._begun)
+        return render(chain(found, *self._in_slices(names, self._samples.of_rules)))
+
+    def _begun(self) -> tuple[list[Sample], list[str]]:
+        """In the loop: the samples but those of rules, and the rules that run."""
+        self._figures.memory()
+        return list(self._samples.of_gateway()), list(self._daemon.manager.running)
 
     def status(self) -> dict[str, Any]:
         """The whole state as JSON values."""
-        return self._daemon.ask(self._tree.whole)
+        tree = self._daemon.ask(self._tree.whole)
+        parts = self._in_slices(list(tree["rules"]), self._tree.of_rules)
+        return tree | {"rules": dict(chain.from_iterable(part.items() for part in parts))}
+
+    def _in_slices(self, names: list[str], of: Callable[[list[str]], Result]) -> Iterator[Result]:
+        """The loop's answers about rules, so many at a time."""
+        for at in range(0, len(names), RULES_AT_ONCE):
+            yield self._daemon.ask(partial(of, names[at : at + RULES_AT_ONCE]))
 
     def not_ready(self) -> list[str]:
         """Why the gateway is not doing all it should; empty when it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from edge.base.memory import resident_bytes
@@ -34,8 +34,8 @@ class Samples:
         self._figures = figures
         self._why = why
 
-    def all(self) -> Iterator[Sample]:
-        """Every sample."""
+    def of_gateway(self) -> Iterator[Sample]:
+        """Every sample but those of rules."""
         daemon = self._daemon
         yield sample("penstock_up_seconds", (daemon.clock.monotonic_ms() - daemon.started_ms) / 1000)
         yield sample("penstock_build_info", 1, version=version(), build=build())
@@ -72,7 +72,6 @@ class Samples:
         yield sample("penstock_held_rows_dropped_total", daemon.outbox.dropped_held)
         yield sample("penstock_dead_letters_total", daemon.dead_letters.written)
         yield sample("penstock_dead_letters_lost_total", daemon.dead_letters.lost)
-        yield from self._rule_samples()
         yield from self._table_samples()
         yield from self._spool_samples()
 
@@ -91,38 +90,41 @@ class Samples:
         if told["snapshot"]["age_ms"] is not None:
             yield sample("penstock_snapshot_age_seconds", told["snapshot"]["age_ms"] / 1000)
 
-    def _rule_samples(self) -> Iterator[Sample]:
+    def of_rules(self, names: Iterable[str]) -> list[Sample]:
+        """The samples of rules, those of them that run."""
+        running = self._daemon.manager.running
+        return [found for name in names if name in running for found in self._of_rule(name)]
+
+    def _of_rule(self, rule_id: str) -> Iterator[Sample]:
         daemon = self._daemon
-        memory = self._figures.memory()
-        for rule_id in daemon.manager.running:
-            running = daemon.manager.running[rule_id]
-            began = {"began": running.state, "differs": ", ".join(running.differs)}
-            yield sample("penstock_rule_info", 1, rule=rule_id, hash=running.hash, **began)
-            counters = daemon.engine.counters(rule_id)
-            for counter, metric in COUNTERS.items():
-                if counter in counters:
-                    yield sample(metric, counters[counter], rule=rule_id)
-            if (fired_ms := daemon.outbox.fired.get(rule_id)) is not None:
-                yield sample("penstock_rule_last_fired_timestamp_seconds", fired_ms / 1000, rule=rule_id)
-            for condition, short in self._why.shortfalls(rule_id).items():
-                yield sample("penstock_rule_nearest_miss", short, rule=rule_id, condition=condition)
-            for check in self._figures.expectations(rule_id):
-                labels = {"rule": rule_id, "check": check["check"], "then": check["then"]}
-                if "broken" in check:
-                    yield sample("penstock_rule_expect_broken_rows_total", check["broken"], **labels)
-                else:
-                    yield sample("penstock_rule_expect_age_seconds", check["age_ms"] / 1000, **labels)
-                    yield sample("penstock_rule_expect_stale", check["stale"], **labels)
-            if rule_id in memory:
-                yield sample("penstock_rule_memory_bytes", memory[rule_id], rule=rule_id)
-            yield sample("penstock_rule_state_bytes", self._figures.state_bytes(rule_id), rule=rule_id)
-            for action in daemon.outbox.actions(rule_id):
-                stats, labels = action.stats(), {"rule": rule_id, "sink": action.delivery.name}
-                yield sample("penstock_delivery_sent_total", stats.sent, **labels)
-                yield sample("penstock_delivery_retries_total", stats.retried, **labels)
-                yield sample("penstock_delivery_rejected_total", stats.rejected, **labels)
-                yield sample("penstock_delivery_dropped_total", stats.dropped, **labels)
-                yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
+        memory, running = self._figures.known_memory, daemon.manager.running[rule_id]
+        began = {"began": running.state, "differs": ", ".join(running.differs)}
+        yield sample("penstock_rule_info", 1, rule=rule_id, hash=running.hash, **began)
+        counters = daemon.engine.counters(rule_id)
+        for counter, metric in COUNTERS.items():
+            if counter in counters:
+                yield sample(metric, counters[counter], rule=rule_id)
+        if (fired_ms := daemon.outbox.fired.get(rule_id)) is not None:
+            yield sample("penstock_rule_last_fired_timestamp_seconds", fired_ms / 1000, rule=rule_id)
+        for condition, short in self._why.shortfalls(rule_id).items():
+            yield sample("penstock_rule_nearest_miss", short, rule=rule_id, condition=condition)
+        for check in self._figures.expectations(rule_id):
+            labels = {"rule": rule_id, "check": check["check"], "then": check["then"]}
+            if "broken" in check:
+                yield sample("penstock_rule_expect_broken_rows_total", check["broken"], **labels)
+            else:
+                yield sample("penstock_rule_expect_age_seconds", check["age_ms"] / 1000, **labels)
+                yield sample("penstock_rule_expect_stale", check["stale"], **labels)
+        if rule_id in memory:
+            yield sample("penstock_rule_memory_bytes", memory[rule_id], rule=rule_id)
+        yield sample("penstock_rule_state_bytes", self._figures.state_bytes(rule_id), rule=rule_id)
+        for action in daemon.outbox.actions(rule_id):
+            stats, labels = action.stats(), {"rule": rule_id, "sink": action.delivery.name}
+            yield sample("penstock_delivery_sent_total", stats.sent, **labels)
+            yield sample("penstock_delivery_retries_total", stats.retried, **labels)
+            yield sample("penstock_delivery_rejected_total", stats.rejected, **labels)
+            yield sample("penstock_delivery_dropped_total", stats.dropped, **labels)
+            yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
 
     def _table_samples(self) -> Iterator[Sample]:
         for name, counts in self._daemon.manager.tables.counters().items():

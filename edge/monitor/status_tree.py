@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,10 +36,10 @@ class StatusTree:
         self._why = why
 
     def whole(self) -> dict[str, Any]:
-        """The tree."""
+        """The tree, with an empty place for each rule that runs (`of_rules`)."""
         return {
             **self._process(),
-            **self._all_rules(),
+            **self._rules_and_files(),
             "intake": self._intake(),
             "payloads": {name: list(texts.values()) for name, texts in self._lessons().items()},
             **self._stores(),
@@ -62,16 +63,17 @@ class StatusTree:
             "ready": not_ready(daemon),
         }
 
-    def _all_rules(self) -> dict[str, Any]:
+    def of_rules(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """The branches of rules, those of them that run."""
+        running, memory = self._daemon.manager.running, self._figures.known_memory
+        return {name: self._rule(name, memory) for name in names if name in running}
+
+    def _rules_and_files(self) -> dict[str, Any]:
         daemon, memory = self._daemon, self._figures.memory()
         manager = daemon.manager
         now_ms = daemon.clock.now_ms()
         return {
-            "rules": {
-                rule_id: self._rule(rule_id, memory)
-                for rule_id in manager.running
-                if rule_id not in manager.grace.leaving
-            },
+            "rules": {name: {} for name in manager.running if name not in manager.grace.leaving},
             "tables": manager.tables.counters(),
             "lookups": self._figures.lookups(),
             "leaving": {name: max(0, until_ms - now_ms) for name, until_ms in manager.grace.leaving.items()},
@@ -155,14 +157,13 @@ class StatusTree:
 
     def _files(self) -> list[dict[str, Any]]:
         manager = self._daemon.manager
-        return [
-            {
-                "file": name,
-                "problems": [problem.render() for problem in manager.problems if problem.path == name],
-                "rules": [rule_id for rule_id, item in manager.running.items() if item.rule.path == name],
-            }
-            for name in manager.files
-        ]
+        problems: dict[str, list[str]] = defaultdict(list)
+        for problem in manager.problems:
+            problems[problem.path].append(problem.render())
+        rules: dict[str, list[str]] = defaultdict(list)
+        for rule_id, running in manager.running.items():
+            rules[running.rule.path].append(rule_id)
+        return [{"file": name, "problems": problems[name], "rules": rules[name]} for name in manager.files]
 
     def _spool(self, spool: Spool) -> dict[str, Any]:
         stats = spool.stats()

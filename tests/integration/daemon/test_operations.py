@@ -18,6 +18,7 @@ import pytest
 
 from edge.cli import main
 from edge.delivery.letters import read_letters
+from edge.monitor.report import RULES_AT_ONCE
 from tests.integration.daemon.support import ROOT, STREAM, daemon, publisher
 from tests.integration.sinks.support import Listener
 from tests.support.brokers import Mosquitto
@@ -94,6 +95,24 @@ def test_status_tells_version_and_hashes_and_what_a_reset_was_for(broker: Mosqui
                 | ({"differs": rule["differs"]} if rule["differs"] else {})
                 for name, rule in rules.items()
             }
+
+
+def test_status_and_metrics_have_every_rule_however_many_there_are(broker: Mosquitto, tmp_path: Path) -> None:
+    """The loop is asked for some rules at a time."""
+    names = [f"r{number}" for number in range(2 * RULES_AT_ONCE + 1)]
+    rules = "".join(f"- {{id: {name}, sql: SELECT a FROM m, actions: [nop: {{}}]}}\n" for name in names)
+    files = {"all.yaml": f"{STREAM}rules:\n{rules}", "empty.yaml": "rules: []\n"}
+    with daemon(tmp_path, broker.url, files) as gateway:
+        gateway.wait_ready()
+        status = gateway.status()
+        assert [*status["rules"]] == names
+        assert {rule["state"] for rule in status["rules"].values()} == {"running"}
+        assert {Path(file["file"]).name: file["rules"] for file in status["files"]} == {
+            "all.yaml": names,
+            "empty.yaml": [],
+        }
+        _, metrics = gateway.get("/metrics")
+        assert re.findall(r'^penstock_rule_events_total\{rule="(\w+)"\} 0$', metrics, re.MULTILINE) == names
 
 
 def used_by_alerts_and_dashboard() -> set[str]:
