@@ -22,8 +22,6 @@ from sql.record import Record
 YEARS_MAX: Final = 30
 """The horizon of the search for a next time: a crontab without one by then (30 February) never has any."""
 
-_BACK_MS = (60_000, 3_600_000, DAY_MS, 32 * DAY_MS, YEARS_MAX * 366 * DAY_MS)
-_NEVER_MS = 1 << 63
 _EPOCH_DAY = EPOCH.toordinal()
 _UNITS_MS = (3_600_000, 60_000, 1000, 1)
 _SATURDAY = 6
@@ -112,23 +110,6 @@ class Crontab(Record):
             # Go on near the time found: no zone's clock is ever moved by as much as two days.
             t_ms = max(here.end_ms, found_ms - offset - 2 * DAY_MS)
         raise DataError(f"the crontab has no time within {YEARS_MAX} years")
-
-    def last_until(self, t_ms: int) -> int | None:
-        """The last of its times at or before an instant; None if there is none in the 30 years before."""
-        found = (self._next(t_ms - back_ms) for back_ms in _BACK_MS)
-        low = next((first_ms for first_ms in found if first_ms <= t_ms), None)
-        high = t_ms  # none comes after this and before t_ms
-        while low is not None and (second_ms := self._next(low)) <= t_ms:
-            middle = (second_ms + high) // 2
-            later_ms = self._next(middle)
-            low, high = (later_ms, high) if later_ms <= t_ms else (second_ms, middle)
-        return low
-
-    def _next(self, t_ms: int) -> int:
-        try:
-            return self.next_after(t_ms)
-        except DataError:
-            return _NEVER_MS
 
     # --- on the wall clock, in ms since its own epoch ---
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,15 +62,9 @@ class EventCondition:
 
 @dataclass(slots=True)
 class TimeCondition:
-    """Crontabs or a period: when it comes, seen from the instant at which it begins to be watched."""
+    """A crontab or a period: when it comes, seen from the instant at which it begins to be watched."""
 
     next_ms: Callable[[int], int]
-    crontabs: Sequence[Crontab] = ()
-
-    def last_ms(self, now_ms: int) -> int | None:
-        """The last time of the crontabs at or before now."""
-        found = (crontab.last_until(now_ms) for crontab in self.crontabs)
-        return max((last_ms for last_ms in found if last_ms is not None), default=None)
 
 
 End = EventCondition | TimeCondition | PatternCondition | None
@@ -111,7 +105,9 @@ class ConditionBuilder:
             return self.event(plan)
         if isinstance(plan, PatternPointPlan):
             return self._pattern(plan)
-        return self._crontab(plan) if isinstance(plan, CrontabPlan) else self._after(plan.period)
+        return TimeCondition(
+            self._crontab(plan) if isinstance(plan, CrontabPlan) else self._after(plan.period)
+        )
 
     def _pattern(self, plan: PatternPointPlan) -> PatternCondition:
         pattern = plan.pattern
@@ -125,7 +121,7 @@ class ConditionBuilder:
             builder, self.report, functions, clock, at_work, atoms, places, plan.place, plan.inclusive
         )
 
-    def _crontab(self, plan: CrontabPlan) -> TimeCondition:
+    def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
         crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]
         # With a field of seconds and none of milliseconds those of the moment remain: once
         # a second, from now on.
@@ -135,9 +131,9 @@ class ConditionBuilder:
             millis = now_ms % 1000 if keeps_millis else 0
             return min(crontab.next_after(now_ms - millis) for crontab in crontabs) + millis
 
-        return TimeCondition(due, crontabs)
+        return due
 
-    def _after(self, plan: PeriodArgument) -> TimeCondition:
+    def _after(self, plan: PeriodArgument) -> Callable[[int], int]:
         def due(now_ms: int) -> int:
             amounts = {unit: constant_value(bound, self.functions) for bound, unit in plan.parts}
             try:
@@ -145,4 +141,4 @@ class ConditionBuilder:
             except ValueError as error:
                 raise DataError(str(error), plan.span) from error
 
-        return TimeCondition(due)
+        return due

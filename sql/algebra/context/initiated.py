@@ -33,8 +33,8 @@ class InitiatedDefinition(LevelDefinition):
         assert isinstance(kind, SpanPlan | OverlappingPlan)
         self.start, self.end = build.start(kind.start), build.end(kind.end)
         self.assumes_inside = isinstance(kind.start, CrontabPlan) and isinstance(kind.end, CrontabPlan)
-        """Crontabs for both: at activation `now` is inside if the last start came after, or
-        with, the last end."""
+        """Crontabs for both: at activation `now` is inside if the next end comes before, or
+        with, the next start."""
 
 
 class OverlappingDefinition(InitiatedDefinition):
@@ -205,8 +205,7 @@ class NonOverlappingLevel(InitiatedLevel):
             return False
         assert isinstance(start, TimeCondition)
         assert isinstance(end, TimeCondition)
-        started_ms, ended_ms = start.last_ms(now_ms), end.last_ms(now_ms)
-        return started_ms is not None and (ended_ms is None or ended_ms <= started_ms)
+        return end.next_ms(now_ms) <= start.next_ms(now_ms)
 
     def start_due(self, now_ms: int) -> None:
         if self.starting is not None:

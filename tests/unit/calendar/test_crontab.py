@@ -143,35 +143,6 @@ def test_the_end_of_the_calendar() -> None:
         Crontab.parse(["0", "0", "1", "1", "*"], UTC).next_after(ms("9999-06-01T00:00Z"))
 
 
-@pytest.mark.parametrize(
-    ("fields", "at", "expected"),
-    [
-        ("0, 9, *, *, *", "2026-07-05T09:00Z", "2026-07-05T09:00Z"),  # the instant itself
-        ("0, 9, *, *, *", "2026-07-05T08:59Z", "2026-07-04T09:00Z"),
-        ("0, 9, *, *, 2", "2026-07-05T08:59Z", "2026-06-30T09:00Z"),
-        ("*, 3, *, *, *, *", "2026-07-05T20:00Z", "2026-07-05T03:59:59Z"),  # many, all long ago
-        ("0, 0, 29, 2, *", "2026-07-05T08:00Z", "2024-02-29T00:00Z"),
-    ],
-)
-def test_the_last_time(fields: str, at: str, expected: str) -> None:
-    assert Crontab.parse(fields.split(", "), UTC).last_until(ms(at)) == ms(expected)
-
-
-@pytest.mark.parametrize("fields", ["0, 2, *, *, *", "30, *, *, *, *", "*/5, 1, *, *, 0", "0, 9, 31, *, *"])
-@examples(30)
-@given(at_ms=st.integers(ms("2026-01-01T00:00Z"), ms("2026-12-31T00:00Z")))
-def test_the_last_time_is_a_time_and_none_follows(fields: str, at_ms: int) -> None:
-    crontab = Crontab.parse(fields.split(", "), BERLIN)
-    last_ms = crontab.last_until(at_ms)
-    assert last_ms is not None
-    assert last_ms <= at_ms < crontab.next_after(last_ms)
-    assert crontab.next_after(last_ms - 1) == last_ms
-
-
-def test_a_time_before_which_there_was_none() -> None:
-    assert Crontab.parse(["0", "0", "29", "2", "*"], UTC).last_until(ms("0002-01-01T00:00Z")) is None
-
-
 numbers = st.lists(st.integers(0, 6), min_size=1, max_size=3)
 
 
