@@ -40,6 +40,10 @@ _decode = msgspec.msgpack.Decoder(Record | Lot).decode
 Compressor = tuple[int, Callable[[bytes], bytes]]
 
 
+class UnknownForm(Exception):
+    """An intact frame holds what this version does not know: a newer one wrote it."""
+
+
 class Frame(NamedTuple):
     """Records found in a segment, with their end and the durable position when they were written."""
 
@@ -79,7 +83,10 @@ def is_worth(size: int, codec: int) -> bool:
 
 
 def decode(data: bytes, offset: int, position: int) -> Frame | None:
-    """The frame at `offset`, which stands at `position` of the journal; None where no intact frame begins."""
+    """The frame at `offset`, which stands at `position` of the journal; None where no intact frame begins.
+
+    Raises UnknownForm.
+    """
     if data[offset : offset + 2] != MAGIC or len(data) - offset < HEADER_BYTES:
         return None
     magic, codec, length, undurable, check = _HEADER.unpack_from(data, offset)
@@ -92,8 +99,8 @@ def decode(data: bytes, offset: int, position: int) -> Frame | None:
         return None
     try:
         found = _decode(_plain(codec, body))
-    except (msgspec.MsgspecError, ValueError, zlib.error):
-        return None
+    except (msgspec.MsgspecError, ValueError, zlib.error) as error:
+        raise UnknownForm(str(error)) from None
     records = found.records if isinstance(found, Lot) else (found,)
     return Frame(records, end, position - undurable)
 

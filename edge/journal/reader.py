@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from edge.base.errors import UsageError
 from edge.base.message import Message
-from edge.journal.frame import MAGIC, decode
+from edge.journal.frame import MAGIC, UnknownForm, decode
 from edge.journal.record import Batch, Record, unpack
 
 SUFFIX = ".journal"
@@ -27,6 +28,14 @@ TORN_NOTE = (
     "damage to what was written last looks alike, and those messages are gone if they were acknowledged"
 )
 """Damage at the end that may be a torn tail: no later record shows whether it was durable."""
+
+
+def newer(path: Path, what: str) -> UsageError:
+    """The refusal of a file that a newer version wrote, with the remedy."""
+    return UsageError(
+        f"{path} was written by a newer version of penstock ({what}): start that version; or move the "
+        f"folders journal and snapshots of {path.parent.parent} away, and rules begin anew"
+    )
 
 
 class Segment(NamedTuple):
@@ -95,7 +104,10 @@ def first_position(directory: Path) -> int:
 
 
 def read(directory: Path, start: int, reading: Reading) -> Iterator[Entry]:
-    """Every intact record from position `start` on; `reading` describes the rest once all are read."""
+    """Every intact record from position `start` on; `reading` describes the rest once all are read.
+
+    Raises UsageError for a record of a newer version: it is not damaged, and to leave it out would lose it.
+    """
     listed = segments(directory)
     reading.end = start
     for number, segment in enumerate(listed):
@@ -105,7 +117,10 @@ def read(directory: Path, start: int, reading: Reading) -> Iterator[Entry]:
         expected = max(reading.end, start)
         if segment.start > expected:
             reading.damage.append(Damage(expected, segment.start - expected, directory))
-        yield from _records(segment, following, start, reading)
+        try:
+            yield from _records(segment, following, start, reading)
+        except UnknownForm as error:
+            raise newer(segment.path, str(error)) from None
     reading.must_reach(start, directory)
 
 

@@ -26,6 +26,7 @@ from edge.clock import Clock
 from edge.journal import pages
 from edge.journal.disk import Disk
 from edge.journal.pages import PAGES_SUFFIX
+from edge.journal.reader import newer
 from rules.problems import in_words
 
 log = logging.getLogger("penstock.journal")
@@ -46,6 +47,10 @@ WAIT_STEP_MS = 5
 
 CHILD_MS_MAX = 600_000
 """A child that has not finished by then is ended and counts as failed."""
+
+STATE_VERSION = 1
+"""The form of what a state holds, the states of the rules included. A change that an older version would read
+wrong gets the next number, so that the older version refuses it."""
 
 Collect = Callable[[], dict[str, Any]]
 
@@ -113,7 +118,8 @@ class Snapshots:
             self._disk.remove(draft)
 
     def load(self) -> Snapshot | None:
-        """The newest snapshot that can be read; each unreadable one is logged."""
+        """The newest snapshot that can be read; each unreadable one is logged. Raises UsageError for a state
+        of a newer version."""
         for position, path in reversed(self._files()):
             try:
                 state = pages.read(path)
@@ -126,6 +132,8 @@ class Snapshots:
                     "snapshot.unreadable", extra={"file": str(path), "error": in_words(error), "note": note}
                 )
                 continue
+            if (version := state.get("version", STATE_VERSION)) != STATE_VERSION:
+                raise newer(path, f"state {version}")
             return Snapshot(position, state)
         return None
 

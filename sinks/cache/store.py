@@ -59,6 +59,13 @@ def mark_of(path: Path) -> int:
     return 0
 
 
+def is_newer(path: Path) -> bool:
+    """True of a readable file in a form that only a newer version knows: SQLite's `user_version` is not 0."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as database:
+        return bool(database.execute("PRAGMA user_version").fetchone()[0])
+    return False
+
+
 def results_in(path: Path) -> int:
     """The number of results in a file; 0 if it cannot be read."""
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as database:

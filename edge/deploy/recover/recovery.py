@@ -27,13 +27,11 @@ from edge.intake.broker_state import MAIN
 from edge.journal.commits import Commits, Effects
 from edge.journal.reader import TORN_NOTE, Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick, Timed
-from edge.journal.snapshots import Snapshot, Snapshots
+from edge.journal.snapshots import STATE_VERSION, Snapshot, Snapshots
 from edge.journal.writer import Journal
 from rules.compiled import CompiledRule
 
 log = logging.getLogger("penstock.journal")
-
-VERSION = 1
 
 PROBLEMS_SHOWN = 5
 """The problems of a journal that one line of the log quotes."""
@@ -80,7 +78,7 @@ class Recovery:
         """The whole state, as plain data."""
         gateway, manager = self._gateway, self._manager
         return {
-            "version": VERSION,
+            "version": STATE_VERSION,
             "at_ms": gateway.clock.now_ms(),
             "texts": manager.texts,
             "kept": sorted(manager.kept),
