@@ -261,10 +261,18 @@ class Manager:
         return [*wanted.rules.values(), *kept]
 
     def _take_problems(self, wanted: Wanted) -> None:
-        """Log problems that are new or mended, and keep all of them for /status."""
-        running = wanted.paths.union(item.rule.path for item in self.running.values())
-        log_changes(wanted.problems, self.problems, running)
-        self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
+        """Keep the problems for /status, and log those that are new or mended.
+
+        A recovery logs none: the files are read again at its end, and notes on those that ran before are
+        known then.
+        """
+        found = wanted.problems
+        if self._gateway.commits is None:  # a recovery
+            found = [problem for problem in found if not problem.is_error]
+        else:
+            running = wanted.paths.union(item.rule.path for item in self.running.values())
+            log_changes(found, self.problems, running)
+        self.problems, self.files, self.stopped = found, wanted.files, wanted.stopped
 
     def _connect_streams(self) -> None:
         """Decode and subscribe to what the running rules read, and nothing else."""

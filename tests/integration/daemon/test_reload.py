@@ -147,3 +147,26 @@ def test_a_stream_that_changes_under_a_running_rule(broker: Mosquitto, tmp_path:
         assert "unknown column 'k'" in file["problems"][0]
         plant.send("plant/x", {"n": 1, "k": 5})
         wait_for(lambda: gateway.output("a.jsonl") == [{"k": 5}], what="the rule as it was")
+
+
+def test_a_note_is_logged_once_for_a_change_of_its_file(broker: Mosquitto, tmp_path: Path) -> None:
+    def told(gateway: Process) -> int:
+        """How many notes were logged since the last start."""
+        return gateway.log().count("R201")
+
+    noted = rule("a", "SELECT n FROM m") + "    options: {qos: 1}\n"
+    with daemon(tmp_path, broker.url, {"s.yaml": STREAM, "a.yaml": noted}) as gateway:
+        gateway.wait_ready()
+        assert told(gateway) == 1
+        for _ in range(2):
+            assert gateway.stop() == 0
+            gateway.start()
+            gateway.wait_ready()
+            assert told(gateway) == 0, "the file has not changed since the start before"
+        assert "R201" in str(gateway.status()["files"])
+        gateway.write_rule("a.yaml", noted.replace("qos", "concurrency").replace("1}", "2}"))
+        wait_for(lambda: told(gateway) == 1, what="the note on the changed file")
+        assert gateway.stop() == 0
+        gateway.start()
+        gateway.wait_ready()
+        assert told(gateway) == 0

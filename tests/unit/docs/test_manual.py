@@ -1,4 +1,5 @@
-"""Parts of rule files and configurations in the manual are valid; options of its commands exist."""
+"""Parts of rule files and configurations in the manual are valid and raise no warning; options of its
+commands exist."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def test_parts_of_files_are_valid(path: Path, tmp_path: Path) -> None:
         file.write_text(yaml.safe_dump(as_rule_file(part)))
         (file.parent / "streams.yaml").write_text(STREAMS)
         _, problems = compile_files([file.parent], "UTC")
-        assert not [problem.render() for problem in problems if problem.is_error]
+        assert not [problem.render() for problem in problems]
 
 
 COMMAND = re.compile(r"(?:^|[ `/$])penstock ([a-z][a-z-]*)((?:[ ][^`#\n]*)?)", re.MULTILINE)
