@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from itertools import combinations, islice
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from edge.deploy.running import Running
 from edge.gateway import Gateway
 from edge.intake.backlog import Arrival
 from edge.intake.broker_state import MAIN, BrokerStates, source_name
-from edge.intake.router import cross, to_subscribe, wildcards
+from edge.intake.router import cross, router_of, to_subscribe, wildcards
 from edge.intake.sources.mqtt.source import MqttSource
 
 log = logging.getLogger("penstock.rules")
@@ -42,10 +42,13 @@ class Broker:
 
     def follow(self, filters: list[str], running: Mapping[str, Running]) -> None:
         """Subscribe to these topics, publish the running rules, warn of topics that bring messages twice."""
-        for one, other in combinations(wildcards(filters), 2):
-            if cross(one, other) and (one, other) not in self._crossing:
-                self._crossing.add((one, other))
-                log.warning("streams.cross", extra={"filter": one, "other": other, "note": CROSSING})
+        wild = wildcards(filters)
+        router = router_of(wild)
+        for one in wild:
+            for other in sorted(router.crossing(one)):
+                if one < other and cross(one, other) and (one, other) not in self._crossing:
+                    self._crossing.add((one, other))
+                    log.warning("streams.cross", extra={"filter": one, "other": other, "note": CROSSING})
         self.source.presence.tell(about(running))
         self.source.set_subscriptions(dict.fromkeys(filters, self._qos))
 

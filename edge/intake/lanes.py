@@ -6,10 +6,11 @@ A message of a topic that streams of two groups read stands in one place, so tho
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from edge.intake.router import cross, shared_filter, wildcards
+from edge.intake.router import TopicRouter, shared_filter, wildcards
 from sql.engine.interplay import groups as joined
 
 
@@ -32,13 +33,13 @@ def lanes(feeds: Iterable[Feed], groups: Mapping[str, str]) -> dict[str, str]:
             plain = shared_filter(feed.topic)[1]
             members.setdefault((feed.connection, plain), []).append(groups[feed.name])
     meetings = [(found[0], other) for found in members.values() for other in found[1:]]
+    routers: dict[str, TopicRouter] = defaultdict(TopicRouter)
+    for connection, plain in members:
+        routers[connection].add(plain, plain)
     for connection, wide in members:
         if wildcards([wide]):
-            meetings += [
-                (members[connection, wide][0], found[0])
-                for (there, narrow), found in members.items()
-                if there == connection and cross(wide, narrow)
-            ]
+            met = routers[connection].crossing(wide)
+            meetings += [(members[connection, wide][0], members[connection, narrow][0]) for narrow in met]
     leaders = joined([], meetings)
     # No topic has this name: '+' is a wildcard.
     return {name: f"+{leaders.get(group, group)}" for name, group in groups.items()}

@@ -35,6 +35,21 @@ class _Level:
     ends: set[str] = field(default_factory=set)
     below: set[str] = field(default_factory=set)
 
+    def next(self, name: str) -> Iterable[_Level]:
+        """The levels whose topics a level of a filter may match."""
+        if name == "+":
+            return self.children.values()
+        return [self.children[word] for word in (name, "+") if word in self.children]
+
+    def all(self) -> set[str]:
+        """The streams here and on all further levels."""
+        found, waiting = set[str](), [self]
+        while waiting:
+            level = waiting.pop()
+            found |= level.ends | level.below
+            waiting += level.children.values()
+        return found
+
 
 def shared_filter(topic_filter: str) -> tuple[str | None, str]:
     """The group and the filter proper of a shared subscription; the group is None for an ordinary filter.
@@ -118,13 +133,23 @@ def to_subscribe(filters: Iterable[str]) -> list[str]:
     ['office', 'plant/#']
     """
     every = sorted(set(filters))
-    wild = wildcards(every)
-    return [name for name in every if not any(other != name and covers(other, name) for other in wild)]
+    wild = router_of(wildcards(every))
+    return [
+        name for name in every if not any(other != name and covers(other, name) for other in wild.match(name))
+    ]
 
 
 def wildcards(filters: Iterable[str]) -> list[str]:
     """The filters that may match more than one topic."""
     return [name for name in filters if "+" in name or "#" in name]
+
+
+def router_of(filters: Iterable[str]) -> TopicRouter:
+    """The router of filters that stand for themselves."""
+    router = TopicRouter()
+    for name in filters:
+        router.add(name, name)
+    return router
 
 
 class TopicRouter:
@@ -162,6 +187,16 @@ class TopicRouter:
             self._cache.clear()
         found = self._cache[topic] = tuple(sorted(self._walk(topic.split("/"))))
         return found
+
+    def crossing(self, topic_filter: str) -> set[str]:
+        """The streams that read some topic that a filter matches."""
+        here, found = [self._root], set(self._root.below)
+        for name in shared_filter(topic_filter)[1].split("/"):
+            if name == "#":
+                return found.union(*(level.all() for level in here))
+            here = [found for level in here for found in level.next(name)]
+            found = found.union(*(level.below for level in here))
+        return found.union(*(level.ends for level in here))
 
     def _walk(self, names: list[str]) -> set[str]:
         """Follow every path of the trie that fits, all of them one level at a time."""

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
 
-from edge.intake.router import BadTopicFilter, TopicRouter, check_filter, covers, cross
+from edge.intake.router import (
+    BadTopicFilter,
+    TopicRouter,
+    check_filter,
+    covers,
+    cross,
+    router_of,
+    to_subscribe,
+)
 
 words = st.sampled_from(["a", "b", "", "$SYS", "long name"])
 topics = st.lists(words, min_size=1, max_size=5).map("/".join).filter(bool)
@@ -135,3 +143,27 @@ def test_covering_and_crossing_agree_with_matching(
     ]
     assert covers(wide, narrow) is all("wide" in found for found in matches if "narrow" in found)
     assert cross(wide, narrow) is any(len(found) == 2 for found in matches)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "b", "+", "$SYS"]), min_size=1, max_size=3).map("/".join),
+        min_size=1,
+        max_size=6,
+    ),
+    st.data(),
+)
+def test_what_crosses_or_covers_is_found_among_many(names: list[str], data: st.DataObject) -> None:
+    """The answers about each pair of filters, one by one."""
+    filters = sorted({name + data.draw(st.sampled_from(["", "/#"])) for name in names} | {"$share/g/a/#"})
+    router = router_of(filters)
+    for one in filters:
+        found = {other for other in router.crossing(one) if cross(one, other)}
+        assert found == {other for other in filters if cross(one, other)}
+    covered = {one for one in filters for other in filters if other != one and covers(other, one)}
+    assert to_subscribe(filters) == [name for name in filters if name not in covered]
+
+
+def test_a_filter_of_many_levels_crosses_one_that_ends_open() -> None:
+    deep = "/".join("a" * 10_000)
+    assert router_of([deep, "b"]).crossing("a/#") == {deep}
