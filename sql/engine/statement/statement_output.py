@@ -41,7 +41,7 @@ class ContentReader:
         if kind == "aggregate":
             whole = statement.groups.whole if self.into is None else self.into.group_at((), NOTHING)
             reader["show"](statement, NOTHING, whole, rows, True)
-        elif kind == "group" and not statement.plan.sources[0].keeps:
+        elif kind == "group" and statement.plan.keeps_groups:
             for group in statement.groups.by_key.values():
                 reader["show"](statement, group.first, group, rows, True)
         else:
