@@ -56,7 +56,7 @@ class Member(RunningQuery, Running):
         """The statement that runs in all partitions, made with the first, if their state fits in cells."""
         self.fits_cells = False
         self.saved: dict[int, Mapping[str, Any]] | None = None
-        """While a saved state is put back: by partition, the values with which its windows began there."""
+        """While a state is put back: the values with which windows began, by partition that the state has."""
         self.index: ByProperty[Body] | None = None
         """The index of a statement over one stream whose filter is correlated with the partition."""
         self.reads = streams_of(plan)

@@ -134,10 +134,11 @@ class ContextMember(Member):
     def _begin_again(self, states: Mapping[int, dict[str, Any]]) -> None:
         """Windows begin with the values that variables had then, which the present ones may not be."""
         self.saved = began_of(states)
-        found = {body.partition.id: body.instance.began for body in self.bodies()} if self.saved else {}
+        has_begun = any(self.saved.values())
+        found = {body.partition.id: body.instance.began for body in self.bodies()} if has_begun else {}
         for partition in tuple(self.host.life.live):
             began = self.saved.get(partition.id)
-            if began is not None and began != found.get(partition.id):
+            if began and began != found.get(partition.id):
                 self.host.statements.begin_again(self, partition, self.host.clock.now_ms)
         self.saved = None
 
@@ -147,7 +148,7 @@ class ContextMember(Member):
 
 def began_of(states: Mapping[int, dict[str, Any]]) -> dict[int, Mapping[str, Any]]:
     """The values with which windows began, by partition, of saved states."""
-    return {partition: state["began"] for partition, state in states.items() if state.get("began")}
+    return {partition: state.get("began") or {} for partition, state in states.items()}
 
 
 def join(

@@ -84,8 +84,8 @@ class Statements:
             if isinstance(seen, SpreadRelation):
                 seen.indexed(relation)
             relation.bounded.wake = lambda: self.schedule(body)
-        if self.restoring:
-            return
+        if self.restoring or body.partition.id in (member.saved or ()):
+            return  # its saved state has seen what relations hold
         if member.inner.relations:
             self.add(body, body.instance.fill(posts=not is_late))
         due_ms = body.instance.next_deadline()

@@ -193,3 +193,18 @@ def test_a_statement_begins_again_with_the_values_that_its_state_has() -> None:
     again.engine.restore("context C", context)
     with pytest.raises(CorruptState, match="cannot begin again"):
         again.engine.restore(rule, state)
+
+
+def test_a_statement_that_takes_its_own_place_counts_the_rows_of_a_window_once() -> None:
+    world = World(
+        "create context C partition by k from E; context C create window W#keepall as E;"
+        "context C insert into W select * from E;"
+        "@name('one') context C select w.id as id, prior(2, w.id) as p from W as w"
+    )
+    engine = world.engine
+    world.send("E", id="e1", k="A")
+    member = engine.queries["one"]
+    assert isinstance(member, ContextMember)
+    engine.deploy("one", member.inner, 0, engine.snapshot("one"))
+    found = [row for row in world.send("E", id="e2", k="A") if "p" in row]
+    assert found == [{"id": "e2", "p": None}]
