@@ -6,7 +6,7 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.aggregates.list_methods import LIST_METHODS, ListMethod
 from sql.binder.binding import Binding
-from sql.binder.expressions import table_reads
+from sql.binder.expressions import event_fields, table_reads
 from sql.binder.expressions.methods import FUNCTIONS, HINTS, as_function
 from sql.binder.expressions.partition_properties import bind_property, property_path
 from sql.binder.place import Place
@@ -64,6 +64,7 @@ def bind_field(binder: Binding, node: ast.Field, place: Place) -> Bound:
     base = binder.bind(node.base, place)
     if isinstance(base, TableRead) and base.column is None:
         return table_reads.column(binder, base, node.name, node.span)
+    event_fields.check_field(binder, base, node.name, node.span)
     return binder.scope.field(base, node.name, node.span)
 
 
