@@ -142,6 +142,7 @@ class Uploader:
         bounds = self._settings.rows_max, self._bytes_max
         rows = self._outgoing.take(oldest.rule, oldest.date, *bounds, schema=oldest.schema)
         if not rows:  # all were damaged and are set aside now
+            self._outgoing.check_left(oldest)
             return self._formed(now_ms, force)
         planned, content = self._file(rows)
         return (planned, content) if self._outgoing.plan(planned) else self._formed(now_ms, force)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
+from cloud_sync.errors import SpoolCorrupt
 from cloud_sync.records import Layout, SpooledRow
 from cloud_sync.spool.database import transaction, translated
 from cloud_sync.spool.rows import OF_FILE, Rows
@@ -39,6 +40,17 @@ class Outgoing:
         """The first intact rows of one rule, date and schema up to `last_seq`, not more than the
         bounds (but at least one)."""
         return self._rows.take((rule, date, schema), rows_max, bytes_max, last_seq)
+
+    def check_left(self, row: SpooledRow) -> None:
+        """Raises SpoolCorrupt if this row, of whose file nothing was found, still waits: the index has lost
+        it."""
+        left = self.oldest()
+        if left is not None and left.seq == row.seq:
+            path = self._store.path
+            raise SpoolCorrupt(
+                f"spool {path} is damaged (its index does not have row {row.seq}); "
+                f"save what can be read with: penstock spool repair {path}"
+            )
 
     def schema(self, key: str) -> bytes | None:
         """The content of a schema that rows name; None if it is damaged."""

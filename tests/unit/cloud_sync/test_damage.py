@@ -23,6 +23,9 @@ from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, record
 ROWS = 400
 LIVE = ("", "-wal", ".mark")
 VARIANTS = 30
+PAGE_BYTES = 4096
+INDEX = (2, 10)
+"""The first byte of pages of SQLite that hold entries of an index."""
 
 
 @pytest.fixture(scope="module")
@@ -225,3 +228,25 @@ def test_a_mark_that_cannot_be_written_is_logged_once(
         spool.commit(NOW_MS)
         mark = read_mark(path)
         assert mark is not None and mark.rows == 4
+
+
+def test_an_index_without_a_row_stops_the_upload_with_the_remedy(image: Path, tmp_path: Path) -> None:
+    path = copied(image, tmp_path / "spool")
+    Spool(path, "gw1").close()  # everything is in the database now
+    data = path.read_bytes()
+    pages = [bytearray(data[at : at + PAGE_BYTES]) for at in range(0, len(data), PAGE_BYTES)]
+    for page in pages:
+        if page[0] in INDEX and DATE.encode() in page:
+            page[:] = page.replace(b"hot" + DATE.encode(), b"hos" + DATE.encode())
+    path.write_bytes(b"".join(pages))
+    target = MemoryTarget()
+    with closing(Spool(path, "gw1")) as spool:
+        uploader = Uploader(spool, target)
+        assert uploader.step(NOW_MS + 10**7, force=True) > 0
+        assert "its index does not have row 1); save what can be read with: penstock spool repair" in (
+            uploader.stats.last_error
+        )
+    repair(path)
+    with closing(Spool(path, "gw1")) as spool:
+        Uploader(spool, target).drain(NOW_MS)
+    assert arrived(target) == set(range(1, ROWS + 1))
