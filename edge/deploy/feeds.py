@@ -20,6 +20,7 @@ from edge.intake.sources.registry import BadSource, Configured, SourceKind, sett
 from edge.intake.stream_decoder import StreamSpec
 from sql.catalog.streams import Catalog, Stream
 from sql.catalog.topics import topic_parts
+from sql.catalog.validation import readers_of
 from sql.plan.logical import Plan
 from sql.record import Record, replace
 
@@ -95,8 +96,9 @@ def feeds(
     """
     plans = list(plans)
     wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
-    feeder = _Feeder(plans, payload_bytes_max, wants_meta, structs or {}, configured or Configured())
-    for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
+    readers = readers_of(plans)
+    feeder = _Feeder(readers, payload_bytes_max, wants_meta, structs or {}, configured or Configured())
+    for name in readers:
         stream = catalog.streams.get(name)
         if stream is not None and (kind := stream_type(stream)):
             feeder.add(stream, kind)
@@ -108,13 +110,13 @@ class _Feeder:
 
     def __init__(
         self,
-        plans: list[Plan],
+        readers: Mapping[str, list[Plan]],
         payload_bytes_max: int,
         meta: set[str],
         structs: Mapping[str, frozenset[str]],
         configured: Configured,
     ) -> None:
-        self.plans = plans
+        self.readers = readers
         self.payload_bytes_max = payload_bytes_max
         self.meta = meta
         self.structs = structs
@@ -132,7 +134,7 @@ class _Feeder:
         else:
             spec = self._spec(stream, stream.name, stream.datasource, stream.format)
             if stream.format.lower() == "json":
-                spec = replace(spec, lessons=lessons_of(stream, self.plans))
+                spec = replace(spec, lessons=lessons_of(stream, self.readers[stream.name]))
             connection = self.configured.brokers.of_stream(stream.options)
             self.found.decoded.append(replace(spec, parts=topic_parts(stream), connection=connection))
 
@@ -143,7 +145,7 @@ class _Feeder:
             self.found.failed[stream.name] = f"{error.option} {error}"
             return
         text_format = source.row_format(settings) or stream.format
-        for feed in _source_feeds(stream, kind, settings, self.plans):
+        for feed in _source_feeds(stream, kind, settings, self.readers[stream.name]):
             self.found.sources.append(feed)
             name = feed.stream.name
             spec = self._spec(stream, name, topic_of(name), text_format)
@@ -154,18 +156,18 @@ class _Feeder:
         self.found.note(name, stream.options)
         options = codec_options(stream, self.payload_bytes_max)
         if stream.validation == "intake":
-            options = replace(options, validator=validator_of(stream, self.plans))
+            options = replace(options, validator=validator_of(stream, self.readers[stream.name]))
             self.found.checked.add(stream.name)
         columns = self.structs.get(stream.name)
         return StreamSpec(name, topic, text_format, options, columns, stream.name in self.meta)
 
 
-def _source_feeds(stream: Stream, kind: str, settings: object, plans: Iterable[Plan]) -> list[SourceFeed]:
+def _source_feeds(stream: Stream, kind: str, settings: object, readers: Iterable[Plan]) -> list[SourceFeed]:
     """The source of a stream; of a table in a file, one for each rule, which reads it when it begins."""
     if stream.kind != "scan" or kind != FILE:
         return [SourceFeed(stream, settings)]
-    readers = {plan.options.rule_id: plan.fingerprint for plan in plans if stream.name in plan.streams}
+    versions = {plan.options.rule_id: plan.fingerprint for plan in readers}
     return [
         SourceFeed(replace(stream, name=f"{stream.name}@{rule}"), settings, (rule, stream.name), version)
-        for rule, version in readers.items()
+        for rule, version in versions.items()
     ]

@@ -19,7 +19,7 @@ from edge.intake.codecs.rows import attributes
 from rules.compiled import CompiledRule
 from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
-from sql.catalog.validation import columns_read
+from sql.catalog.validation import columns_read, readers_of
 from sql.plan.logical import Plan
 from sql.plan.relation_plan import changed_by
 from sql.rows import Shape
@@ -41,11 +41,11 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
         if takes_dicts(plan) or _shows_events(rule):
             whole.update(plan.streams)
     found = {}
-    for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
+    for name, readers in readers_of(plans).items():
         stream = catalog.streams.get(name)
         if name in whole or stream is None or stream.is_strict or stream_type(stream) != MQTT:
             continue
-        columns = columns_read(plans, name)
+        columns = columns_read(readers, name)
         if columns is not None:
             found[name] = columns
     return found

@@ -79,11 +79,20 @@ class Validators:
         return known[0]
 
 
+def readers_of(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
+    """By stream the rules that read it."""
+    found: dict[str, list[Plan]] = {}
+    for plan in plans:
+        for stream in plan.streams:
+            found.setdefault(stream, []).append(plan)
+    return found
+
+
 def columns_read(plans: Iterable[Plan], stream: str) -> frozenset[str] | None:
     """The columns that some rule reads of a stream; None when one needs the whole message."""
     columns: frozenset[str] = frozenset()
     for plan in plans:
-        if stream in plan.streams:
+        if stream in plan.reads:
             read = plan.columns(stream)
             if read is None:
                 return None
