@@ -38,9 +38,12 @@ class Report:
         self._tree = StatusTree(daemon, self._figures, why)
 
     def recovering(self) -> str | None:
-        """The progress of the journal's replay; None when the loop runs. May be called from any thread."""
-        found = self._daemon.recovery.found if self._daemon.is_recovering else None
-        return None if found is None else f"recovering: {found.messages} messages of the journal replayed"
+        """The progress of the start; None when the loop runs. May be called from any thread."""
+        daemon = self._daemon
+        if not daemon.is_recovering:
+            return None
+        messages, rules = daemon.recovery.found.messages, len(daemon.manager.running)
+        return f"recovering: {messages} messages of the journal replayed, {rules} rules run"
 
     def ping(self) -> None:
         """Return when the loop has turned."""

@@ -40,8 +40,13 @@ from rules.source.directory import is_listable
 if TYPE_CHECKING:
     from edge.deploy.reading.rule_files import RuleFiles
 
+log = logging.getLogger("penstock.rules")
+
 ANSWER_S_MAX = 300
 """A child that takes longer for an answer is killed."""
+
+
+GO_ON = "it is gone or cannot be read; its rules go on as they are"
 
 
 class NotRead(Exception):
@@ -62,6 +67,7 @@ class RuleReader:
         """The problems of the functions in Python and the schemas; they are read once, before the rules."""
         self._child: _Child | None = None
         self._wanted: Wanted | None = None
+        self._was_missing = False
         self._texts: Mapping[str, str] = {}
 
     def in_this_process(self) -> RuleFiles:
@@ -94,10 +100,20 @@ class RuleReader:
     def read(self) -> Wanted:
         """Read all files; a directory that is gone or cannot be read changes nothing. Raises
         `NotRead`."""
-        if self._wanted is None or not self.is_missing:
-            self._wanted = self._ask((dict(self._texts), None))
-            self._texts = self._wanted.texts
+        if self._wanted is not None and self._note_missing():
+            return self._wanted
+        self._wanted = self._ask((dict(self._texts), None))
+        self._texts = self._wanted.texts
         return self._wanted
+
+    def _note_missing(self) -> bool:
+        """Whether the directory is missing; the log has when it goes and when it is back."""
+        was, self._was_missing = self._was_missing, self.is_missing
+        if self._was_missing and not was:
+            log.warning("rules.directory_missing", extra={"file": str(self.directory), "note": GO_ON})
+        elif was and not self._was_missing:
+            log.info("rules.directory_back", extra={"file": str(self.directory)})
+        return self._was_missing
 
     def of(self, texts: Mapping[str, str], kept: Iterable[str] = ()) -> Wanted:
         """The state that texts by name describe: for the replay of a deployment. Raises `NotRead`."""

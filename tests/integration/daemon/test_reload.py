@@ -170,3 +170,23 @@ def test_a_note_is_logged_once_for_a_change_of_its_file(broker: Mosquitto, tmp_p
         gateway.start()
         gateway.wait_ready()
         assert told(gateway) == 0
+
+
+def test_a_directory_that_goes_is_logged_once_and_changes_nothing(broker: Mosquitto, tmp_path: Path) -> None:
+    files = {"s.yaml": STREAM, "a.yaml": rule("a", "SELECT n FROM m")}
+    with daemon(tmp_path, broker.url, files) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        aside = gateway.rules.rename(tmp_path / "aside")
+        wait_for(lambda: "event=rules.directory_missing" in gateway.log(), what="the warning")
+        status, reasons = gateway.get("/readyz")
+        assert status == 503 and "the rule directory is gone" in reasons
+        plant.send("plant/x", {"n": 1})
+        wait_for(has_output(gateway, "a.jsonl", {"n": 1}), what="the rule, which goes on")
+        aside.rename(gateway.rules)
+        wait_for(lambda: "event=rules.directory_back" in gateway.log(), what="its end")
+        assert gateway.get("/readyz")[0] == 200
+        assert gateway.log().count("rules.directory_missing") == 1
+        gateway.write_rule("a.yaml", rule("a", "SELECT n + 100 AS n FROM m"))
+        reloads(gateway, 4)
+        plant.send("plant/x", {"n": 7})
+        wait_for(has_output(gateway, "a.jsonl", {"n": 107}), what="a change after that")
