@@ -68,6 +68,10 @@ class Module:
         name = self.readable[-1] if self.dice.random() < 0.5 else self.dice.choice(self.readable)
         return name if name in self.windows else name + self.any_of(("", "", *texts.WINDOWS))
 
+    def bare(self) -> str:
+        """A stream without a window."""
+        return self.dice.choice([name for name in self.readable if name not in self.windows])
+
     def fed(self) -> str:
         """A derived stream that is readable from here on; a new one, so that no chain is a circle."""
         name = f"D{sum(each[0] == 'D' for each in self.readable)}"
@@ -93,8 +97,7 @@ class Module:
 
     def lot(self) -> None:
         """A derived stream by a stream query."""
-        source = self.dice.choice([name for name in self.readable if name not in self.windows])
-        text = f"from e in {source} {self.any_of(texts.LOTS)} select {self.any_of(texts.LOT_ITEMS)}"
+        text = f"from e in {self.bare()} {self.any_of(texts.LOTS)} select {self.any_of(texts.LOT_ITEMS)}"
         self.texts.append(f"{self.within()}insert into {self.fed()} {text}")
 
     def pattern(self) -> None:
@@ -177,13 +180,16 @@ class Module:
         return f"select {kind}{items} from {self.source()} as x {clause} {output}{order}"
 
     def _join(self) -> str:
-        first, second = self.source(), self.source()
+        sides = [f"{self.source()} as a", f"{self.source()} as b"]
+        if self.dice.random() < 0.3:
+            place = self.dice.randrange(2)
+            sides[place] = f"{self.bare()} as {'ab'[place]} unidirectional"
         kind = self.any_of(("inner", "left outer", "right outer", "full outer"))
         on = self.any_of(("a.k = b.k", "a.id = b.id", "a.n = b.n and a.k = b.k"))
         items = self.any_of(("a.id as a, b.id as b", "count(*) as c", "a.k as k, sum(b.n) as s"))
         more = " group by a.k" if "sum" in items else ""
         shown = f"select {self.any_of(('', 'irstream '))}{items}"
-        return f"{shown} from {first} as a {kind} join {second} as b on {on}{more} {self.output()}"
+        return f"{shown} from {sides[0]} {kind} join {sides[1]} on {on}{more} {self.output()}"
 
     def _recognized(self) -> str:
         rows = self.any_of(texts.ROWS)
@@ -207,6 +213,7 @@ class Module:
         first, second = (self.dice.choice(self.readable) for _ in range(2))
         flag = self.any_of(("", "", " @SuppressOverlappingMatches", " @DiscardPartialsOnMatch"))
         pattern = self.any_of(texts.PATTERNS).format(first, second)
-        window = "" if self.plain else self.any_of(("", "#length(2)", "#time(2 sec)", "#lastevent"))
+        window = "" if self.plain else self.any_of(texts.OF_MATCHES)
         items = self.any_of(("*", "count(*) as c", "a, b", "a.id as i"))
-        return f"select {items} from pattern{flag} [{pattern}]{window} {self.output()}"
+        kind = "" if self.plain else self.kind()
+        return f"select {kind}{items} from pattern{flag} [{pattern}]{window} {self.output()}"

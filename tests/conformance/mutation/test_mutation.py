@@ -152,3 +152,13 @@ def test_composed_scenarios_run() -> None:
             drives.drive_through(data, Way(), [[place] for place in range(len(data["steps"]))])
             ran += 1
     assert ran > 40
+
+
+def test_the_twin_takes_the_events_of_the_stream_that_a_rule_reads() -> None:
+    data = {
+        "ddl": 'CREATE STREAM m () WITH (DATASOURCE="m"); CREATE STREAM o () WITH (DATASOURCE="o")',
+        "sql": "SELECT count(*) AS c FROM m GROUP BY COUNTWINDOW(1)",
+        "options": {},
+        "steps": [{"advance": 0}, {"send": "o", "event": {"n": 1}}, {"send": "m", "event": {"n": 1}}],
+    }
+    assert judged(data) is None

@@ -43,6 +43,13 @@ WINDOWS = tuple(
     window for window in MORE_WINDOWS if not re.match("#(size|uni|correl|linest|weighted)", window)
 )
 
+OF_MATCHES = (
+    "", "#length(2)", "#time(2 sec)", "#lastevent", "#length_batch(2)", "#time_batch(1 sec)", "#unique(a.k)",
+    "#time_accum(1 sec)", "#expr(current_count <= 2)", "#expr_batch(current_count > 2)", "#sort(2, a.n)",
+    "#groupwin(a.k)#length(1)", "#firstunique(a.k)", "#length(3)#unique(a.k)",
+)  # fmt: skip
+"""Windows over the matches of a pattern."""
+
 ROWS = ("A B", "A B+ C?", "A B* C", "(A | B) C", "A B*? C", "A{2} B", "match_recognize_permute(A, B)", "A+ B")
 SKIPS = (
     "", "all matches ", "after match skip past last row ", "after match skip to next row ",

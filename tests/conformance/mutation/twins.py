@@ -34,8 +34,8 @@ def happened_on_twin(data: dict[str, Any]) -> list[Happened]:
         raise NoTwin(str(error)) from None
 
 
-UNABLE = (NotImplementedError, AssertionError, DataError, TypeError, KeyError, OverflowError)
-"""What the twin raises for what it does not know: clauses, functions, values that fail."""
+UNABLE = (NotImplementedError, AssertionError, DataError, TypeError, KeyError, OverflowError, RecursionError)
+"""What the twin raises for what it does not know: clauses, functions, values that fail, an endless repeat."""
 
 
 def _of_rule(data: dict[str, Any]) -> list[Happened]:
@@ -46,7 +46,8 @@ def _of_rule(data: dict[str, Any]) -> list[Happened]:
     if plan.window is None and (plan.sources[0].lot is None or plan.timestamp is not None):
         raise NoTwin
     start, late = next((step["advance"] for step in steps if "advance" in step), 0), 0
-    steps = [{"advance": start}, *steps]
+    stream = plan.sources[0].stream
+    steps = [{"advance": start}, *(step for step in steps if step.get("send", stream) == stream)]
     if plan.window is not None:
         got, late = samples.run(plan, steps)
     else:
