@@ -282,7 +282,10 @@ def _beside(text: str) -> str | None:
     return re.sub(r"(?<=@name\(')", BESIDE, text, flags=re.IGNORECASE)
 
 
-SELECTS = re.compile(r"(?:context \w+ +)?@name\('s\d+'\)\s*(?:context \w+\s+)?select\b", re.IGNORECASE)
+SELECTS = re.compile(
+    r"(?:context \w+ +)?@name\('s\d+'\)\s*(?:context \w+\s+)?select\b(?!.*\bthen\s+set\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class Missing(Exception):
