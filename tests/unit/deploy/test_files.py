@@ -241,6 +241,12 @@ def test_the_unit_exposes_little() -> None:
     assert float(exposure[1]) <= EXPOSURE_MAX
 
 
+def test_the_unit_lets_children_give_way() -> None:
+    filters = re.findall(r"^SystemCallFilter=(.+)$", (DEPLOY / "penstock.service").read_text(), re.MULTILINE)
+    denied = filters.index("~@privileged @resources")
+    assert "setpriority" in filters[denied + 1 :], "os.nice() calls it, which is one of @resources"
+
+
 def test_the_unit_gives_the_daemon_time_to_stop() -> None:
     text = (DEPLOY / "penstock.service").read_text()
     seconds = re.search(r"^TimeoutStopSec=(\d+)$", text, re.MULTILINE)
