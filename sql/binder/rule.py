@@ -67,7 +67,7 @@ def plan_rule(
         raise SqlError.of("B001", what, extra, hint, text=text)
     if context is not None and first.context not in (None, context):
         what = f"the statement names context '{first.context}', the rule '{context}'"
-        raise SqlError.of("B820", what, first.span, "name it once", text=text)
+        raise SqlError.of("B820", what, first.in_context, "name it once", text=text)
     statement = first if context is None else replace(first, context=context)
     if isinstance(statement, ast.Select) and statement.source is None and statement.context is None:
         what = "a rule reads at least one stream: FROM is missing"

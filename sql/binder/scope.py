@@ -66,6 +66,16 @@ class Site(Record):
         self.problems.raise_if_any(self.text)
 
 
+def name_of_a_context(site: Site, name: str) -> str | None:
+    """The hint for a name of the statement's context, or for a variable of another one."""
+    context = site.context
+    for level in () if context is None else context.levels:
+        if context is not None and any(item.name == name for item in level.properties):
+            return f"write context.{level.name}.{name}" if context.nested else f"write context.{name}"
+    owner = next((owner for owner, own in site.catalog.context_variables.items() if name in own), None)
+    return None if owner is None else f"{name} belongs to context '{owner}': write CONTEXT {owner} first"
+
+
 class SourceScope(Record):
     """One source as names see it. `columns` None: every name is legal. `scalar`: the bare
     item means this column."""
@@ -314,8 +324,9 @@ class Scope:
 
     # --- reporting ---
 
-    def unknown(self, name: str, span: Span, source: int | None = None) -> None:
-        """Report an unknown column, with what there is and the nearest name."""
+    def unknown(self, name: str, span: Span, source: int | None = None, builtins: Iterable[str] = ()) -> None:
+        """Report an unknown column, with what there is and the nearest name. `builtins`: names that can
+        stand there, of a window."""
         if source is None and name == WORD and self.site.context is None:
             if self.site.problems.has("B810"):
                 return
@@ -338,7 +349,9 @@ class Scope:
         where = where or "a statement without FROM"
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
         beside = [*self.aliases, *self.site.catalog.variables] if source is None else []
-        hint = did_you_mean(name, [*known, *beside, *self.site.places])
+        hint = did_you_mean(name, [*known, *beside, *self.site.places, *builtins])
+        if source is None:
+            hint = name_of_a_context(self.site, name) or hint
         if self.site.in_definition and span.end - span.start > len(name):  # it qualifies a column
             hint = hint or name_of_start(name, self.site.places)
         self.site.problems.error("B201", f"unknown column '{name}' in {where}{has}", span, hint)

@@ -60,7 +60,9 @@ class SelectBinder:
         """`is_trigger`: it is the trigger of a statement that acts, which speaks EPL."""
         select = relation_binder.with_criteria(select, site.catalog) if select.into_table else select
         self.select, self.asked = lookups.split(select, site.catalog)
-        self.site = site if select.context is None else _in_partitions(site, select.context, select.span)
+        self.site = site
+        if select.context is not None:
+            self.site = _in_partitions(site, select.context, select.in_context)
         self.problems = site.problems
         self.subqueries: list[SubqueryPlan] = []
         self.carried: list[AskPlan] = []

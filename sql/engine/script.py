@@ -153,7 +153,7 @@ def _variable(at: StatementStart, statement: ast.CreateVariable) -> bool:
         declare_variable(at.catalog, statement, at.text)
         return False
     problems = Problems()
-    context = context_named(at.catalog, statement.context, problems, statement.span)
+    context = context_named(at.catalog, statement.context, problems, statement.in_context)
     problems.raise_if_any(at.text)
     apart = Catalog()
     declare_variable(apart, statement, at.text)

@@ -68,7 +68,8 @@ def span_of(token: Token) -> Span:
 
 def _misspelt(token: Token) -> str | None:
     """The keyword that a name was probably meant to be."""
-    if token.token_type is not TokenType.VAR or token.text.lower() in CLAUSE_WORDS:
+    word = token.text.lower()
+    if token.token_type is not TokenType.VAR or word in CLAUSE_WORDS or word in habits.GROUP_UNITS:
         return None
     return did_you_mean(token.text, CLAUSE_WORDS)
 
@@ -135,6 +136,7 @@ class Cursor(Parser):
         shown = self.sql[token.start : token.end + 1]
         hint = habits.hint(self._tokens, habits.place(self._tokens, token, self._index))
         hint = hint or did_you_mean(token.text.lower(), meant) or _misspelt(token)
+        hint = hint or habits.as_name(token, expected)
         self._refuse("P001", f"unexpected {shortened(shown)!r}{wanted}", span_of(token), hint)
 
     def _unexpected_rest(self) -> NoReturn:
@@ -143,7 +145,7 @@ class Cursor(Parser):
         The word before it may be that keyword too, misspelt and taken for a name.
         """
         token = self._curr
-        habit = habits.hint(self._tokens, self._index)
+        habit = habits.next_statement(self._tokens, self._index) or habits.hint(self._tokens, self._index)
         for word in (self._prev, token):
             if word.text.lower() in SET_OPERATIONS and word.token_type is not TokenType.IDENTIFIER:
                 self._unsupported(word.text.upper(), word, SET_OPERATIONS[word.text.lower()])

@@ -97,7 +97,7 @@ class StreamParser(RelationParser):
             self._refuse(
                 "P020", "a context is declared for all partitions: it cannot stand in one", span_of(start)
             )
-        return replace(statement, context=name.text)
+        return replace(statement, context=name.text, context_span=span_of(name))
 
     def _insert(self) -> Statement:
         """`insert into stream` before a query of any of the languages, or before rows of values."""

@@ -31,12 +31,29 @@ WINDOWS_ELSEWHERE = {
 }
 """Windows of Flink and others, and their substitutes here."""
 
+_BEGINNINGS = ("@", "context", "create", "insert", "into", "on", "select")
+"""The first words of statements."""
+
 _DOUBLED = {"&": "AND", "|": "OR"}
 
 
 def hint(tokens: Sequence[Token], at: int) -> str | None:
     """The substitute for the token at `at`, on which the parser failed; None if none is known."""
     return next((found for habit in _HABITS if (found := habit(tokens, at)) is not None), None)
+
+
+def next_statement(tokens: Sequence[Token], at: int) -> str | None:
+    """The hint where a new line begins with a new statement; None where it does not."""
+    begins = tokens[at].text.lower() in _BEGINNINGS and at > 0 and tokens[at - 1].line < tokens[at].line
+    return "a ; ends each statement: write one before this" if begins else None
+
+
+def as_name(token: Token, expected: str | None) -> str | None:
+    """The hint where a word of the language or a string stands for a name."""
+    is_name = token.token_type is TokenType.STRING and "name" in (expected or "")
+    if not is_name and (expected != "a name after AS" or not token.text.isidentifier()):
+        return None
+    return f"between backticks every word is a name: `{token.text}`"
 
 
 def place(tokens: Sequence[Token], token: Token, near: int) -> int:
@@ -108,10 +125,12 @@ def _interval(tokens: Sequence[Token], at: int) -> str | None:
 def _missing_comma(tokens: Sequence[Token], at: int) -> str | None:
     """`SELECT m avg(c)` and `SELECT m x avg(c)`: a name behind a name is an alias, and
     nothing may follow it. `GROUP BY m TUMBLINGWINDOW(ss, 10)`: a call behind a key."""
-    words = [token.text.lower() for token in tokens[:at]]
+    words = _words(tokens, at)
     if "group" in words and _kind(tokens, at) in NAME_TOKENS and _kind(tokens, at + 1) is TokenType.L_PAREN:
         return f"a comma is missing before '{tokens[at].text}'"
-    if at < 2 or words[0] != "select" or "from" in words[:at] or did_you_mean(words[at - 1], ["from"]):
+    if at < 2 or words[0] != "select" or "from" in words:
+        return None
+    if _is_from(words[at - 1]) or _is_from(_word(tokens, at)):
         return None
     call = at - 1 if _kind(tokens, at) is TokenType.L_PAREN else at
     follows = _kind(tokens, call - 1)
@@ -123,6 +142,28 @@ def _missing_comma(tokens: Sequence[Token], at: int) -> str | None:
     if call > 1 and is_behind_value and _kind(tokens, call) in NAME_TOKENS:
         return f"a comma is missing before '{tokens[call].text}'"
     return None
+
+
+def _is_from(word: str) -> bool:
+    return did_you_mean(word, ["from"]) is not None
+
+
+def _selector(tokens: Sequence[Token], at: int) -> str | None:
+    """`output every 5 sec last`."""
+    word = tokens[at].text.lower() if at < len(tokens) else ""
+    is_late = word in ("all", "first", "last", "snapshot") and "output" in _words(tokens, at)
+    return f"it stands behind OUTPUT: output {word} every …" if is_late else None
+
+
+def _filter(tokens: Sequence[Token], at: int) -> str | None:
+    """`GROUP BY FILTER(WHERE c) COUNTWINDOW(3)`."""
+    if [*_words(tokens, at)[-2:], *_words(tokens, at + 1)[-1:]] != ["filter", "(", "where"]:
+        return None
+    return "FILTER stands behind the window: COUNTWINDOW(3) FILTER(WHERE …)"
+
+
+def _words(tokens: Sequence[Token], until: int) -> list[str]:
+    return [token.text.lower() for token in tokens[:until]]
 
 
 def _arrow(tokens: Sequence[Token], at: int) -> str | None:
@@ -160,7 +201,7 @@ def _date_format(tokens: Sequence[Token], at: int) -> str | None:
 
 def _listener(tokens: Sequence[Token], at: int) -> str | None:
     """`on all Tick() as t { … }` of Apama."""
-    if [token.text.lower() for token in tokens[:2]] != ["on", "all"]:
+    if _words(tokens, 2) != ["on", "all"]:
         return None
     return "write SELECT … FROM the stream, and what is done with a row under actions"
 
@@ -171,7 +212,9 @@ _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
     _equality,
     _top,
     _interval,
+    _filter,
     _missing_comma,
+    _selector,
     _arrow,
     _missing_by,
     _new,

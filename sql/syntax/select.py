@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from sql.errors import Span
 from sql.syntax.cron_field import CronField
 from sql.syntax.expressions import Expr, Ordering, Over, SelectItem
 from sql.syntax.node import Node
@@ -89,11 +90,17 @@ class Statement(Node, kw_only=True):
     """Base of all statements. `text` is the statement's own text; all spans are offsets
     into the whole input."""
 
-    beside = Node.beside | {"text"}
+    beside = Node.beside | {"text", "context_span"}
 
     annotations: tuple[Annotation, ...] = ()
     context: str | None = None
+    context_span: Span | None = None
     text: str = ""
+
+    @property
+    def in_context(self) -> Span:
+        """Where the statement names its context."""
+        return self.context_span or self.span
 
 
 class Select(Statement):

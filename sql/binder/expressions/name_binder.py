@@ -69,7 +69,7 @@ class NameBinder:
             return self.binder.bind(ast.Call(node.name.lower(), span=node.span, name_span=node.span), place)
         if node.table is None and (index := self.scope.aliased(node.name)) is not None:
             return self.scope.read_all(index, node.span)
-        self.scope.unknown(node.table or node.name, node.span)
+        self.scope.unknown(node.table or node.name, node.span, builtins=place.builtins)
         return UNKNOWN
 
     def _read_everywhere(self, column: str) -> None:

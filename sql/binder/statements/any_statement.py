@@ -144,7 +144,7 @@ def _plan(statement: ast.Statement, site: Site, acts: Acts | Declaration, stream
     reads: Reads = dict.fromkeys(streams)
     sources = tuple(SourcePlan(name, name) for name in reads)
     if statement.context is not None:
-        context = context_named(site.catalog, statement.context, problems, statement.span)
+        context = context_named(site.catalog, statement.context, problems, statement.in_context)
     if context is not None:
         check_statement(problems, context, set(reads), statement.span, site.catalog)
         reads = dict.fromkeys((*reads, *context.reads))

@@ -80,6 +80,20 @@ def test_a_property_outside_of_contexts_says_how_to_name_one() -> None:
     assert "stand alone: s.id" in str(inside.hint)
 
 
+def test_an_unknown_context_is_marked_at_its_name() -> None:
+    script = BY_KEY + "context D select * from E"
+    found = problem(script)
+    assert (found.code, script[found.span.start : found.span.end]) == ("B810", "D")
+
+
+def test_names_of_a_context_in_a_statement_say_how_they_are_written() -> None:
+    assert problem(SPAN + "context C select s.id from E").hint == "write context.s"
+    variable = "context C create variable int w = 1; "
+    for statement in ("select w from E", "create context D start S; context D select w from E"):
+        hint = problem(BY_KEY + variable + statement).hint
+        assert hint == "w belongs to context 'C': write CONTEXT C first"
+
+
 def test_the_name_of_an_event_that_has_none_is_missed() -> None:
     nameless = problem("create context C start S end T(id = s.id)")
     assert nameless.hint == "give the event that starts the partition a name: … as s"

@@ -42,7 +42,7 @@ def test_the_examples_pass_their_tests() -> None:
         (
             "contexts: {c: partition by dev from m}\n" + rule("CONTEXT d SELECT v FROM m", "context: c,"),
             "B820",
-            "CONTEXT",
+            "d SELECT",
         ),
         ("contexts: {c: {sql: start m, maxPartitions: 0}}\n" + rule("SELECT v FROM m"), "R104", "0"),
         ("contexts: {c: {sql: start m, idle: 1h}}\n" + rule("SELECT v FROM m"), "B816", "start m"),

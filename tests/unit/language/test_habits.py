@@ -103,6 +103,20 @@ HABITS = [
     ),
     ("create schema E(a int[primitive])", "write int[]"),
     ("from v in m withn 5.0 select v", "did you mean 'within'?"),
+    ("select sum(a) as s frm m", "did you mean 'from'?"),
+    ("create variable int n = 1\nselect * from m", "a ; ends each statement: write one before this"),
+    (
+        "create context Threes start @now end after 3 sec\ncontext Threes select count(*) from m",
+        "a ; ends each statement: write one before this",
+    ),
+    ("select * from m\n@name('b') select * from m", "a ; ends each statement: write one before this"),
+    ("select a as from from m", "between backticks every word is a name: `from`"),
+    ('create context "order" partition by k from m', "between backticks every word is a name: `order`"),
+    ("select a from m output every 5 sec last", "it stands behind OUTPUT: output last every …"),
+    (
+        "select a from m group by filter(where a > 1) countwindow(3)",
+        "FILTER stands behind the window: COUNTWINDOW(3) FILTER(WHERE …)",
+    ),
 ]
 
 
@@ -111,6 +125,13 @@ def test_the_hint_says_what_to_write(text: str, hint: str) -> None:
     with pytest.raises(SqlError) as raised:
         parse(text)
     assert raised.value.problems[0].hint == hint
+
+
+def test_a_statement_without_its_end_is_marked_where_the_next_begins() -> None:
+    text = "create context C start @now end after 3 sec\ncontext C select count(*) from m"
+    with pytest.raises(SqlError) as raised:
+        parse(text)
+    assert raised.value.problems[0].span.start == text.index("\n") + 1
 
 
 def test_a_misspelt_keyword_that_was_taken_for_a_name_is_the_one_that_is_marked() -> None:
