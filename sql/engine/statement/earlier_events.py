@@ -14,9 +14,9 @@ from sql.algebra.operator import Operator
 from sql.codegen.functions import FunctionSet
 from sql.compiler.statement.statement_text import StatementText
 from sql.errors import DataError
-from sql.plan.bound import Bound, Const, PrevCall
+from sql.plan.bound import Bound, Const, PrevCall, Read
 from sql.plan.logical import Plan
-from sql.rows import MakeRow
+from sql.rows import MakeRow, columns_of
 from sql.types import describe
 
 
@@ -71,7 +71,11 @@ class EarlierEvents:
         return values + [self._value(place, call, event, is_new) for place, call in enumerate(self.calls)]
 
     def _function(self, part: Bound | None) -> Any:
-        return None if part is None or self.functions is None else self.functions.value(part)
+        if part is None or self.functions is None:
+            return None
+        found = self.functions.value(part)
+        is_event = isinstance(part, Read) and part.column is None
+        return (lambda event: columns_of(found(event))) if is_event else found
 
     def _value(self, place: int, call: PrevCall, event: Event, is_new: bool) -> Any:
         """prev, prevtail, prevcount, prevwindow or prior of an event."""
