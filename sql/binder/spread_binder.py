@@ -13,57 +13,10 @@ from sql.binder.binding import Binding
 from sql.binder.calls.call_binder import SPREADS
 from sql.binder.constants import constant_value
 from sql.binder.place import Place
-from sql.errors import DataError
-from sql.functions.definition import Function, Parameter
+from sql.functions.internal import EXTRACT, REQUEST, UNNEST
 from sql.plan.bound import Apply, Bound
 from sql.plan.clauses import ItemPlan, SpreadPlan
-from sql.rows import as_dict
-from sql.types import Type, describe
-
-
-def _array(value: object) -> Any:
-    """The array whose elements become rows."""
-    if isinstance(value, list | tuple):
-        return value
-    raise DataError(f"unnest() takes an array, not {describe(value)}")
-
-
-def _struct(value: object) -> dict[str, Any]:
-    """The struct whose keys become columns."""
-    if isinstance(value, list | tuple | str | int | float | bytes):
-        raise DataError(f"extract() takes a struct, not {describe(value)}")
-    return as_dict(value)
-
-
-def _request(start: Any, end: Any, now: Any) -> list[int]:
-    """The span that a row requests, and the present of its data."""
-    for name, value in (("start", start), ("end", end), ("now", now)):
-        if value.__class__ is not int:
-            raise DataError(
-                f"'{name}' of dedup_trigger() is a whole number of milliseconds, not {describe(value)}"
-            )
-    if start >= end:
-        raise DataError(f"dedup_trigger() needs a start before its end, not {start} and {end}")
-    return [start, end, now]
-
-
-_REQUEST = Function(
-    "dedup_trigger",
-    _request,
-    "trigger",
-    "The span a row asks for.",
-    tuple(Parameter(name, Type.INTEGER) for name in ("start", "end", "now")),
-    nulls="pass",
-)
-
-_CHECKS = {
-    "unnest": Function(
-        "unnest", _array, "multi-row", "One row per element.", (Parameter("array", Type.ARRAY),)
-    ),
-    "extract": Function(
-        "extract", _struct, "multi-row", "One column per key.", (Parameter("struct", Type.OBJECT),)
-    ),
-}
+from sql.types import Type
 
 
 class SpreadBinder:
@@ -106,7 +59,7 @@ class SpreadBinder:
         return [ItemPlan(name, bound)]
 
     def _value(self, call: ast.Call, node: ast.Expr) -> Bound:
-        function = _CHECKS[call.name]
+        function = UNNEST if call.name == "unnest" else EXTRACT
         bound = self.binder.bind(node, self.place)
         wanted = function.parameters[0].type
         self.binder.expect(bound, wanted, f"{call.name}() takes {wanted.value}", node.span)
@@ -167,7 +120,7 @@ class SpreadBinder:
         self.found.append(
             SpreadPlan("requests", (("$trigger", None),), item.alias or call.name, expire_ms=expire_ms)
         )
-        return [ItemPlan("$trigger", Apply(_REQUEST, parts, type=Type.ARRAY, span=call.span))]
+        return [ItemPlan("$trigger", Apply(REQUEST, parts, type=Type.ARRAY, span=call.span))]
 
     def _constant(self, node: ast.Expr, kind: type) -> Any:
         found = constant_value(self.binder.site.catalog, self.binder.bind(node, self.place))

@@ -7,37 +7,9 @@ from sql import syntax as ast
 from sql.binder.binding import Binding
 from sql.binder.place import Place
 from sql.binder.scope import Scope
+from sql.functions.internal import MATCH_VALUE, ROW_VALUE, WHOLE_ROW
 from sql.plan.bound import Apply, Bound, Const
-from sql.rows import columns_of, match_value, whole_row
 from sql.types import Type
-
-WHOLE_ROW = functions.Function(
-    "whole_row",
-    whole_row,
-    "internal",
-    "All columns of an event.",
-    (functions.Parameter("row"),),
-    nulls="pass",
-)
-
-ROW_VALUE = functions.Function(
-    "row_value",
-    columns_of,
-    "internal",
-    "An event as a value.",
-    (functions.Parameter("rows", variadic=True),),
-    nulls="pass",
-)
-
-
-MATCH_VALUE = functions.Function(
-    "match_value",
-    match_value,
-    "internal",
-    "The match of a pattern as a value.",
-    (functions.Parameter("parts", variadic=True, optional=True),),
-    nulls="pass",
-)
 
 
 def tags_of(scope: Scope) -> tuple[str, ...] | None:

@@ -7,31 +7,11 @@ from sql.binder.binding import Binding
 from sql.binder.catalog_names import unknown_column
 from sql.binder.place import Place
 from sql.catalog.streams import Stream
-from sql.errors import DataError, did_you_mean
-from sql.functions.definition import Function, Parameter
+from sql.errors import did_you_mean
+from sql.functions.internal import WITH_ELEMENT
 from sql.plan.bound import Apply, Bound, Op, Slot
 from sql.record import Record
-from sql.types import Type, describe
-
-
-def _with_element(items: object, index: object, value: object) -> list[object]:
-    if not isinstance(items, list):
-        raise DataError(f"only an array has elements, not {describe(items)}")
-    if not isinstance(index, int) or not 0 <= index < len(items):
-        at = "NULL" if index is None else index
-        raise DataError(f"an array of {len(items)} elements has none at {at}")
-    return [*items[:index], value, *items[index + 1 :]]
-
-
-WITH_ELEMENT = Function(
-    "with_element",
-    _with_element,
-    "internal",
-    "An array with one element replaced.",
-    (Parameter("array", Type.ARRAY), Parameter("index", Type.INTEGER), Parameter("value")),
-    Type.ARRAY,
-    nulls="pass",
-)
+from sql.types import Type
 
 
 class Target(Record):

@@ -14,9 +14,9 @@ from sql import syntax as ast
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
 from sql.binder.scope import Site, SourceScope
-from sql.binder.stars import ROW_VALUE
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
+from sql.functions.internal import ROW_VALUE
 from sql.plan.asks import MARK, AskPlan, carrier
 from sql.plan.bound import Apply, Bound, Const, Op, Read, conjuncts, sources_read
 from sql.plan.clauses import ItemPlan, JoinPlan

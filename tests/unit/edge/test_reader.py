@@ -14,6 +14,8 @@ import pytest
 
 from edge.config import Config
 from edge.deploy.reading.reader import NotRead, RuleReader
+from edge.deploy.reading.wire import dumped
+from sql import Catalog, Engine, plan_rule, run_script
 
 RULES = """
 streams: ["CREATE STREAM m (temp FLOAT, at BIGINT) WITH (DATASOURCE='m')"]
@@ -168,6 +170,23 @@ def test_gateway_runs_without_the_parser_and_what_few_rules_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "update istream m set xs[0] = 1",
+        "SELECT unnest(xs) FROM m",
+        "SELECT extract(s) FROM m",
+        "SELECT dedup_trigger(v, v + 1, v, 10) FROM m",
+        "SELECT to_json(*) AS r FROM m",
+    ],
+)
+def test_plans_on_their_way_name_nothing_of_the_binder(sql: str) -> None:
+    """The gateway would import the binder for such a plan."""
+    engine = Engine(Catalog())
+    run_script(engine, "CREATE STREAM m (v BIGINT, xs ARRAY(BIGINT), s STRUCT())", 0)
+    assert b"sql.binder" not in dumped(plan_rule(sql, engine.catalog))
 
 
 TABLE = 'tables: {seen: "CREATE TABLE seen (v bigint primary key, n count(*))"}'
