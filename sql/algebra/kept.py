@@ -274,11 +274,11 @@ class Accumulated:
         with loop.source.block(f"if {local} is not SKIP:") if self.call.filter else nullcontext():
             loop.line(f"{self.owner(owner)}.{verb}({local}, {event})")
 
-    def result(self, owner: str, event: str) -> str:
-        """The text of the aggregate, read at an event where it has dimensions of its own."""
+    def result(self, owner: str) -> str:
+        """The text of the aggregate, read at the event `x` where it has dimensions of its own."""
         if self.counts_all:
             return f"{self.owner(owner)}.count"
-        return f"{self.owner(owner)}{f'.at({event})' if self.is_shared else ''}.result()"
+        return f"{self.owner(owner)}{'.at(x)' if self.is_shared else ''}.result()"
 
 
 class Kept:
@@ -337,12 +337,12 @@ class Kept:
         """The attributes of a group."""
         return [slot for part in self.parts for slot in part.slots]
 
-    def codes(self, owner: str, event: str, bind: Callable[[Any, str], str]) -> dict[Any, Code]:
+    def codes(self, owner: str, bind: Callable[[Any, str], str]) -> dict[Any, Code]:
         """The code by which rows read the aggregates."""
         found: dict[Any, Code] = {}
         for place, call in enumerate(self.calls):
             if place in self.accumulated:
-                text = self.accumulated[place].result(owner, event)
+                text = self.accumulated[place].result(owner)
             elif place in self.counts_rows:
                 found["aggregate", place] = Code(f"{owner}n", False, False, "number")
                 continue

@@ -178,7 +178,7 @@ class RecognizeText:
             part.prepare(loop)
             part.check(loop, "")
             part.write(loop, "", enters=True)
-        source.line(f"a_{part.place} = {part.result('', 'x')}")
+        source.line(f"a_{part.place} = {part.result('')}")
 
 
 class RecognizeCode:

@@ -69,7 +69,7 @@ class RunningGroups(Content):
 
     def results(self, loop: LoopWriter, owner: str) -> list[str]:
         """The texts of the values of the aggregates over a group."""
-        return [code.text for code in self.fold.kept.codes(owner, "x", loop.names.bind).values()]
+        return [code.text for code in self.fold.kept.codes(owner, loop.names.bind).values()]
 
     def write_enter(self, loop: LoopWriter) -> None:
         self.fold.write_values(loop, "", self.owner)

@@ -164,7 +164,7 @@ class StatementFrame:
 
         `is_later`: other events may have come since.
         """
-        found = BUILTIN_CODES | self.fold.kept.codes(owner, "x", self.names.bind)
+        found = BUILTIN_CODES | self.fold.kept.codes(owner, self.names.bind)
         found["istream", None] = Code(is_new, False, True, "boolean")
         found["event_time", None] = Code(time, False, False, "number")
         for slot in slots_of(self.plan) if self.plan.grouping_sets else ():
