@@ -68,9 +68,6 @@ CASES_OF: dict[str, tuple[str, str, float]] = {
 }
 """Name, declarations, statement and bar (cost of an event in costs of decoding it)."""
 
-SCALES = 1.5
-"""What the cost beside `ROWS` rows may be of that beside `FEW`, where rows are found by hash."""
-
 
 class RelationBench(Bench):
     """An engine with relations of so many rows, and one statement that uses them."""

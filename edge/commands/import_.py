@@ -134,13 +134,13 @@ def _files(export: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     texts = [_text(export, part, name) for part in ("streams", "tables") for name in _part(export, part)]
     if texts:
         yield "streams.yaml", _yaml({"streams": texts})
-    taken: set[str] = set()
+    taken = {"streams"}
     for name in _part(export, "rules"):
         rule = _rule(export, name)
         file = re.sub(r"[^\w.-]", "_", name).lstrip("._") or "rule"
-        while f"{file}.yaml" in taken or file == "streams":
+        while file in taken:
             file += "_"
-        taken.add(f"{file}.yaml")
+        taken.add(file)
         yield f"{file}.yaml", _yaml(rule)
 
 
