@@ -23,6 +23,7 @@ class StreamKeys:
     """The keys of one stream, the oldest first."""
 
     def __init__(self, field: str, seen: Iterable[Any] = ()) -> None:
+        self.field = field
         self.seen = dict.fromkeys(seen)
         shape: Any = msgspec.defstruct("Keyed", [("key", str | int | None, None)], rename={"key": field})
         self._decode = msgspec.json.Decoder(shape).decode
@@ -52,22 +53,20 @@ class MessageKeys:
         self.are_used = False
         """True if a stream names a key."""
         self._streams: dict[str, StreamKeys] = {}
-        self._fields: dict[str, str] = {}
-        self._restored: dict[str, tuple[str, list[Any]]] = {}
+        self._restored: dict[str, StreamKeys] = {}
+        """What an earlier run knew of streams that are not followed yet."""
 
     def follow(self, fields: Mapping[str, str]) -> None:
         """These streams have a key from now on; what was known of others is forgotten, as
         where the field changed."""
-        known = {
-            name: keys for name, keys in self._streams.items() if fields.get(name) == self._fields.get(name)
-        }
-        self._streams = {name: known.get(name) or self._made(name, field) for name, field in fields.items()}
-        self._fields = dict(fields)
+        self._streams = {name: self._keys(name, field) for name, field in fields.items()}
         self.are_used = bool(fields)
 
-    def _made(self, name: str, field: str) -> StreamKeys:
-        restored_field, seen = self._restored.pop(name, ("", []))
-        return StreamKeys(field, seen if restored_field == field else ())
+    def _keys(self, name: str, field: str) -> StreamKeys:
+        for known in (self._streams.get(name), self._restored.pop(name, None)):
+            if known is not None and known.field == field:
+                return known
+        return StreamKeys(field)
 
     def fresh(self, messages: list[Message], streams_of: Callable[[str], Iterable[str]]) -> list[Message]:
         """The messages whose key is new; from now on it is known. `streams_of` gives
@@ -88,11 +87,12 @@ class MessageKeys:
 
     def snapshot(self) -> dict[str, Any]:
         """The state that the next run needs."""
-        return {name: [self._fields[name], list(keys.seen)] for name, keys in self._streams.items()}
+        return {name: [keys.field, list(keys.seen)] for name, keys in self._streams.items()}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Restore the keys that an earlier run had seen; applied when the streams are followed."""
-        self._restored = {name: (field, seen) for name, (field, seen) in saved.items()}
-        for name, (field, seen) in self._restored.items():
-            if self._fields.get(name) == field:
-                self._streams[name] = StreamKeys(field, seen)
+        self._restored = {name: StreamKeys(field, seen) for name, (field, seen) in saved.items()}
+        followed = {name: keys.field for name, keys in self._streams.items()}
+        self._streams |= {
+            name: keys for name, keys in self._restored.items() if followed.get(name) == keys.field
+        }
