@@ -358,7 +358,7 @@ class _Run:
     def _twins(self) -> list[str]:
         from cloud_sync.spark import view
 
-        return [row["gateway"] for row in view.twins(self._spark, self._tables).collect()]
+        return [row["gateway"] for row in view.twins(self._tables).collect()]
 
 
 def _same(tables: Tables, version: Version) -> bool:

@@ -137,7 +137,7 @@ def records(spark: SparkSession, out: str) -> DataFrame:
     )
 
 
-def twins(spark: SparkSession, tables: Tables) -> DataFrame:
+def twins(tables: Tables) -> DataFrame:
     """Gateways of whose spools two were in use at one time. A spool on a new disk begins
     after the old one ended."""
     spools = _spools(tables)

@@ -95,7 +95,7 @@ def states_of(spark: SparkSession, before: str, plans: Mapping[str, Plan]) -> Da
     return states.select("gateway", F.get_json_object("cut", "$.last").alias("last"), "state")
 
 
-def after(spark: SparkSession, files: DataFrame, states: DataFrame) -> tuple[Sequence[str], DataFrame]:
+def after(files: DataFrame, states: DataFrame) -> tuple[Sequence[str], DataFrame]:
     """The paths of the files (folder, path, name) that lie behind the states,
     and the states as files (gateway, path, length, content)."""
     known = states.withColumnRenamed("gateway", "known")

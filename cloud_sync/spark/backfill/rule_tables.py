@@ -93,7 +93,7 @@ def rows(
     named = by_gateway(files).select(*FILES)
     if cut.after is not None:
         states = handover.states_of(spark, cut.after, plans)
-        paths, named = handover.after(spark, by_gateway(files), states)
+        paths, named = handover.after(by_gateway(files), states)
         if paths:
             new = spark.read.format("binaryFile").load([literal(path) for path in paths])
             named = named.unionByName(by_gateway(new).select(*FILES))

@@ -81,7 +81,7 @@ def _of_sources(config: Config) -> Iterator[Fault]:
                 if section in brokers.faults:
                     yield keys, brokers.faults[section]
                 elif section in brokers.others:
-                    yield from _of_section(config, brokers.others[section], keys)
+                    yield from _of_section(brokers.others[section], keys)
             continue
         kind = known.get(name) or source_kind(name)
         if kind is None:
@@ -103,10 +103,10 @@ def _of_connections(config: Config) -> Iterator[Fault]:
     brokers = brokers_of(config) if config.connections else None
     for name in config.connections:
         if brokers is not None and name in brokers.others:
-            yield from _of_section(config, brokers.others[name], ("connections", name))
+            yield from _of_section(brokers.others[name], ("connections", name))
 
 
-def _of_section(config: Config, broker: BrokerSettings, keys: tuple[str, ...]) -> Iterator[Fault]:
+def _of_section(broker: BrokerSettings, keys: tuple[str, ...]) -> Iterator[Fault]:
     for (*_, name), message in _of_tls(broker.options, keys):
         yield keys, f"{name}: {message}"
 

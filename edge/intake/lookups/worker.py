@@ -7,7 +7,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from edge.clock import Clock
@@ -41,7 +41,7 @@ class Health:
     answers: int = 0
     failures: int = 0
     error: str | None = None
-    slowest_ms: int = field(default=0)
+    slowest_ms: int = 0
 
 
 class StoreWorker:

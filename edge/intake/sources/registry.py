@@ -158,9 +158,9 @@ def settings_of(kind: Kind, stream: Stream, configured: Configured | None = None
     section: Section = {} if configured is None else configured.section(kind.name, stream)
     known = {name.lower(): name for name in yaml_keys(kind.settings)}
     values = {known.get(name.lower(), name): value for name, value in {**section, **extra}.items()}
-    named = next((values.pop(name) for name in list(values) if name.lower() == SELECTOR), None)
-    if named is not None and configured is not None:
-        shared = configured.connection(str(named))
+    selected = next((values.pop(name) for name in list(values) if name.lower() == SELECTOR), None)
+    if selected is not None and configured is not None:
+        shared = configured.connection(str(selected))
         values = {known[n.lower()]: value for n, value in shared.items() if n.lower() in known} | values
     try:
         return kind.settings.model_validate(values)
