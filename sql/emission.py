@@ -147,8 +147,8 @@ R = TypeVar("R")
 
 
 def shown(selector: str, new: list[R], old: list[R]) -> tuple[list[R], list[R]]:
-    """What a statement with a selector inserts and removes where rows come and leave: rstream inserts those
-    that leave."""
+    """The rows that a statement inserts and removes where `new` come and `old` leave. `rstream` inserts those
+    that leave, `istream` removes none."""
     if selector == "rstream":
         return old, []
     return new, [] if selector == "istream" else old

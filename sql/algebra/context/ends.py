@@ -21,8 +21,8 @@ from sql.algebra.pattern.listening import Binding
 
 
 class Ends:
-    """The end of the partitions of one level; only time, or what ends the level around, if nothing else is
-    said."""
+    """Ends the partitions of one level. Here they end by time, or with the partition around them; subclasses
+    add other ends."""
 
     def __init__(self, level: Level, life: Lifecycle, end: TimeCondition | None = None) -> None:
         self.level = level

@@ -36,10 +36,10 @@ class EventQueue:
         self.on_defect: Defect | None = None
         """Takes what a statement raised in a batch; None: it is raised on."""
         self.touched: list[Member] = []
-        """The statements that the present event waits for, once for each partition, if it starts or ends
-        partitions or belongs to several."""
+        """The statements for which the present event waits, one entry for each partition. An event waits if
+        it starts or ends partitions, or belongs to several."""
         self.mark: int | None = 0
-        """The start of the present event's emissions; None in a batch, as long as it has none."""
+        """Where the emissions of the present event start in `out`; None in a batch until it has some."""
 
     def begin_batch(self, stream: str, on_defect: Defect | None) -> None:
         """Events of one stream are taken together from now on."""

@@ -49,8 +49,8 @@ class OnGrid(Window):
         return p.end_ms
 
     def goes_on(self, core: WindowCore, p: Instance, now_ms: int, *, was_empty: bool) -> None:
-        """An empty window follows the last; after `empty_max` of them in one step the next is after
-        `now_ms`."""
+        """The next window is open. After `empty_max` empty ones in one step it is the first that ends after
+        `now_ms`; those between are skipped."""
         self.shown_empty = self.shown_empty + 1 if was_empty else 0
         if self.shown_empty == self.empty_max:
             assert p.end_ms is not None
