@@ -68,10 +68,10 @@ class Site(Record):
 
 def name_of_a_context(site: Site, name: str) -> str | None:
     """The hint for a name of the statement's context, or for a variable of another one."""
-    context = site.context
-    for level in () if context is None else context.levels:
-        if context is not None and any(item.name == name for item in level.properties):
-            return f"write context.{level.name}.{name}" if context.nested else f"write context.{name}"
+    if (context := site.context) is not None:
+        for level in context.levels:
+            if any(item.name == name for item in level.properties):
+                return f"write context.{level.name}.{name}" if context.nested else f"write context.{name}"
     owner = next((owner for owner, own in site.catalog.context_variables.items() if name in own), None)
     return None if owner is None else f"{name} belongs to context '{owner}': write CONTEXT {owner} first"
 
