@@ -67,3 +67,7 @@ class Binding(ABC):
                 also = "" if self.kind.epl else ", in eKuiper neither"
                 hint = f'text is never taken for a number{also}; write cast(x, "float")'
             self.problems.error("B301", f"{what}, not {bound.type.value}", span, hint)
+
+    def tags_shown(self, call: AggregateCall) -> tuple[str, ...] | None:
+        """The tags of the matches that an aggregate returns as rows; None where it returns none."""
+        return call.shows if isinstance(call.shows, tuple) else None

@@ -22,8 +22,7 @@ def _tags(binder: Binding, bound: Bound) -> tuple[str, ...] | None:
     """The tags of which a call returns the events, as one row."""
     if not isinstance(bound, Slot) or bound.kind != "aggregate":
         return None
-    shows = binder.aggregates[int(bound.key)].shows
-    return shows if isinstance(shows, tuple) else None
+    return binder.tags_shown(binder.aggregates[int(bound.key)])
 
 
 def _source_of(binder: Binding, bound: Bound) -> int | None:

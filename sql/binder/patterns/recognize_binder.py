@@ -189,6 +189,9 @@ class _MeasureBinder(ExpressionBinder):
         finally:
             self.scope.sources = lists
 
+    def tags_shown(self, call: AggregateCall) -> None:
+        """No tags: the events that an aggregate returns are rows of one variable."""
+
 
 class _DefinitionBinder(ExpressionBinder):
     """`prev(V.x [, n])` reads the row n before the one that is tested."""
