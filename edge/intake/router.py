@@ -194,7 +194,7 @@ class TopicRouter:
         for name in shared_filter(topic_filter)[1].split("/"):
             if name == "#":
                 return found.union(*(level.all() for level in here))
-            here = [found for level in here for found in level.next(name)]
+            here = [child for level in here for child in level.next(name)]
             found = found.union(*(level.below for level in here))
         return found.union(*(level.ends for level in here))
 
@@ -204,7 +204,9 @@ class TopicRouter:
         found = set() if hidden else set(self._root.below)
         here = [self._root]
         for depth, name in enumerate(names):
-            wanted = (name,) if hidden and depth == 0 else (name, "+")
+            wanted = (
+                {name} if hidden and depth == 0 else {name, "+"}
+            )  # "+" once, where the name is a filter's
             here = [level.children[word] for level in here for word in wanted if word in level.children]
             for level in here:
                 found |= level.below

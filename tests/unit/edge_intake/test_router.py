@@ -167,3 +167,9 @@ def test_what_crosses_or_covers_is_found_among_many(names: list[str], data: st.D
 def test_a_filter_of_many_levels_crosses_one_that_ends_open() -> None:
     deep = "/".join("a" * 10_000)
     assert router_of([deep, "b"]).crossing("a/#") == {deep}
+
+
+def test_filters_of_many_wildcards_are_compared_level_by_level() -> None:
+    """Each level is visited once: twice would be 2^40 visits of the last."""
+    narrow = "/".join("+" * 40)
+    assert to_subscribe([f"{narrow}/#", narrow]) == [f"{narrow}/#"]
