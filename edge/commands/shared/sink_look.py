@@ -70,23 +70,31 @@ def _settings(action: Action, environment: Environment) -> SinkSettings | None:
 
 def _fault(sink: str, settings: SinkSettings, rule: str, environment: Environment) -> str | None:
     """The reason why the servers of a sink cannot be used; None if they answer."""
-    from sinks.base import SinkContext, SinkFailure, sink_kind
+    from sinks.base import SinkFailure
     from sinks.builtin.mqtt import MqttSettings
     from sinks.tls import TlsSettings
 
-    if isinstance(settings, MqttSettings) and settings.protocol_version in VERSIONS:
-        return _fault_of_broker(settings)
-    made = sink_kind(sink).factory(settings, SinkContext(rule, sink, environment))
     try:
-        made.open()
+        if isinstance(settings, MqttSettings) and settings.protocol_version in VERSIONS:
+            return _fault_of_broker(settings)
+        _open(sink, settings, rule, environment)
     except SinkFailure as failure:
         return failure.reason
-    finally:
-        made.close()
     if not isinstance(settings, TlsSettings):
         return None
     urls = [address for _, address in settings.addresses() if address.lower().startswith(HTTP)]
     return next((fault for url in urls if (fault := _fault_of_http(url, settings)) is not None), None)
+
+
+def _open(sink: str, settings: SinkSettings, rule: str, environment: Environment) -> None:
+    """Open a sink and close it. Raises SinkFailure."""
+    from sinks.base import SinkContext, sink_kind
+
+    made = sink_kind(sink).factory(settings, SinkContext(rule, sink, environment))
+    try:
+        made.open()
+    finally:
+        made.close()
 
 
 def _fault_of_broker(settings: MqttSettings) -> str | None:

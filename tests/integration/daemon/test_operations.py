@@ -261,6 +261,7 @@ rules:
   sql: SELECT a FROM m
   actions:
   - mqtt: {{server: 'tcp://127.0.0.1:1', topic: x}}
+  - mqtt: {{server: 'ssl://127.0.0.1:1', topic: x, rootCaPath: none.pem}}
   - redis: {{addr: '127.0.0.1:1', key: k}}
   error: [rest: {{url: 'http://127.0.0.1:1/'}}]
 """)
@@ -273,6 +274,8 @@ rules:
         "ok       rule 'good': mqtt answers",
         "ok       rule 'good': rest answers",
         "error    rule 'bad': mqtt tcp://127.0.0.1:1 cannot be reached: connection refused",
+        "error    rule 'bad': mqtt TLS files cannot be used: 'none.pem' cannot be read: "
+        "no such file or directory",
         "error    rule 'bad': redis server cannot be reached: 127.0.0.1:1: connection refused",
         "error    rule 'bad': rest 127.0.0.1:1: connection refused",
     ]
