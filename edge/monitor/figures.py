@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from edge.monitor.footprint import RuleMemory
@@ -21,6 +21,12 @@ class Figures:
     def defects(self) -> int:
         """Errors that no rule caused by itself: of the gateway and of the engine."""
         return self._daemon.gateway.refusals.defects + self._daemon.engine.dispatch.defects
+
+    def counters(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
+        """The engine's counters of rules, of those that run; all are brought up to date once."""
+        engine, running = self._daemon.engine, self._daemon.manager.running
+        engine.roster.reconcile()
+        return {name: engine.queries[name].counters() for name in names if name in running}
 
     @property
     def known_memory(self) -> Mapping[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from edge.base.memory import resident_bytes
@@ -92,15 +92,14 @@ class Samples:
 
     def of_rules(self, names: Iterable[str]) -> list[Sample]:
         """The samples of rules, those of them that run."""
-        running = self._daemon.manager.running
-        return [found for name in names if name in running for found in self._of_rule(name)]
+        counted = self._figures.counters(names)
+        return [found for name, counters in counted.items() for found in self._of_rule(name, counters)]
 
-    def _of_rule(self, rule_id: str) -> Iterator[Sample]:
+    def _of_rule(self, rule_id: str, counters: Mapping[str, int]) -> Iterator[Sample]:
         daemon = self._daemon
         memory, running = self._figures.known_memory, daemon.manager.running[rule_id]
         began = {"began": running.state, "differs": ", ".join(running.differs)}
         yield sample("penstock_rule_info", 1, rule=rule_id, hash=running.hash, **began)
-        counters = daemon.engine.counters(rule_id)
         for counter, metric in COUNTERS.items():
             if counter in counters:
                 yield sample(metric, counters[counter], rule=rule_id)

@@ -65,8 +65,8 @@ class StatusTree:
 
     def of_rules(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
         """The branches of rules, those of them that run."""
-        running, memory = self._daemon.manager.running, self._figures.known_memory
-        return {name: self._rule(name, memory) for name in names if name in running}
+        counted = self._figures.counters(names)
+        return {name: self._rule(name, counters) for name, counters in counted.items()}
 
     def _rules_and_files(self) -> dict[str, Any]:
         daemon, memory = self._daemon, self._figures.memory()
@@ -117,7 +117,7 @@ class StatusTree:
         looked = self._daemon.gateway.streams.lessons
         return {name: texts for name, lessons in looked.items() if (texts := lessons.texts())}
 
-    def _rule(self, rule_id: str, memory: Mapping[str, int]) -> dict[str, Any]:
+    def _rule(self, rule_id: str, counters: Mapping[str, int]) -> dict[str, Any]:
         daemon = self._daemon
         running = daemon.manager.running[rule_id]
         return {
@@ -128,11 +128,11 @@ class StatusTree:
             "file": running.rule.path,
             "streams": list(running.rule.plan.streams),
             "gathers_with": daemon.engine.roster.shares_with(rule_id),
-            "counters": daemon.engine.counters(rule_id),
+            "counters": counters,
             "last_fired_ms": daemon.outbox.fired.get(rule_id),
             "expect": self._figures.expectations(rule_id),
             "why": self._why.last.get(rule_id),
-            "memory_bytes": memory.get(rule_id, 0),
+            "memory_bytes": self._figures.known_memory.get(rule_id, 0),
             "state_bytes": self._figures.state_bytes(rule_id),
             "actions": [
                 {"role": action.role, "sink": action.delivery.name, **_delivery(action.stats())}

@@ -320,8 +320,6 @@ class FilterIndex:
 
     def reconcile(self) -> None:
         """Count for the rules the events that the index kept away from them."""
-        if not self.total:
-            return
         for column in self.columns.values():
             for family in column.large:
                 for name, met in family.reconcile().items():
