@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from edge.intake.router import TopicRouter, shared_filter, wildcards
+from edge.intake.router import router_of, shared_filter, wildcards
 from sql.engine.interplay import groups as joined
 
 
@@ -33,13 +33,14 @@ def lanes(feeds: Iterable[Feed], groups: Mapping[str, str]) -> dict[str, str]:
             plain = shared_filter(feed.topic)[1]
             members.setdefault((feed.connection, plain), []).append(groups[feed.name])
     meetings = [(found[0], other) for found in members.values() for other in found[1:]]
-    routers: dict[str, TopicRouter] = defaultdict(TopicRouter)
+    filters: dict[str, list[str]] = defaultdict(list)
     for connection, plain in members:
-        routers[connection].add(plain, plain)
-    for connection, wide in members:
-        if wildcards([wide]):
-            met = routers[connection].crossing(wide)
-            meetings += [(members[connection, wide][0], members[connection, narrow][0]) for narrow in met]
+        filters[connection].append(plain)
+    for connection, plains in filters.items():
+        router = router_of(plains)
+        for wide in wildcards(plains):
+            first = members[connection, wide][0]
+            meetings += [(first, members[connection, narrow][0]) for narrow in router.crossing(wide)]
     leaders = joined([], meetings)
     # No topic has this name: '+' is a wildcard.
     return {name: f"+{leaders.get(group, group)}" for name, group in groups.items()}

@@ -14,7 +14,7 @@ Rows = Callable[[], Iterable[Any]]
 class IndexedColumn(NamedTuple):
     """The column of a subquery's rows, and how its values are found.
 
-    classes  the classes of its values, other than NULL: a value of another class cannot be compared with them
+    classes  the classes of values that can be compared with its values, NULL among them
     find     the rows whose value equals a value; those with NULL for NULL
     content  all rows
     any_of   True if one of the rows is a row of the subquery for an event
@@ -29,7 +29,7 @@ class IndexedColumn(NamedTuple):
 
 
 class Members:
-    """The values for an event."""
+    """The values for an event; `= ANY` and `!= ALL` alone are asked of them."""
 
     __slots__ = ("column", "event")
 
@@ -39,7 +39,7 @@ class Members:
 
     def can_find(self, value: object) -> bool:
         """True if the index finds what equals a value."""
-        return value is None or value.__class__ in self.column.classes
+        return value.__class__ in self.column.classes
 
     def has(self, value: object) -> bool | None:
         """`value = ANY (values)` in three-valued logic; FALSE over no value."""

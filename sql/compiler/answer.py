@@ -19,6 +19,7 @@ from sql.algebra.table import lookup
 from sql.algebra.table.index import keys_of
 from sql.algebra.table.search import Search, loop_over
 from sql.algebra.table.searched import RowStore
+from sql.catalog.validation import CLASSES
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
@@ -36,19 +37,9 @@ from sql.plan.bound import (
     sources_read,
 )
 from sql.plan.logical import Plan, SubqueryPlan
-from sql.types import Type
 
 LAZY = frozenset(("and", "or", "case", "in"))
 """The operators that may leave all operands but the first one unevaluated."""
-
-
-CLASSES = {
-    Type.STRING: frozenset((str,)),
-    Type.BOOLEAN: frozenset((bool,)),
-    **dict.fromkeys((Type.INTEGER, Type.FLOAT, Type.NUMBER), frozenset((int, float))),
-}
-"""The types whose values an index finds, with the classes of the values. Columns of other types may hold
-values that cannot be compared, which is an error of the event."""
 
 
 def answers_by_row(part: SubqueryPlan) -> bool:
@@ -60,7 +51,8 @@ def answers_by_row(part: SubqueryPlan) -> bool:
 
 
 def indexed_column(part: SubqueryPlan) -> Read | None:
-    """The column whose values are found by an index; None where all are read."""
+    """The column whose values are found by an index; None where all are read. Columns of other types may hold
+    values that cannot be compared, which is an error of the event."""
     if not (part.asks_equal and answers_by_row(part) and lookup.INDEXED):
         return None
     value = next(item.value for item in part.plan.items if not item.invisible)

@@ -12,13 +12,15 @@ from functools import partial
 from sql.algebra.event import Event
 from sql.algebra.table.index import sought
 from sql.algebra.table.searched import KeyIndex, RowStore
+from sql.catalog.validation import CLASSES
 from sql.codegen.functions import FunctionSet
 from sql.codegen.members import IndexedColumn, Members
-from sql.compiler.answer import CLASSES, AnswerText
+from sql.compiler.answer import AnswerText
 from sql.compiler.shared_code import Answer
 from sql.plan.bound import Read
 from sql.plan.logical import SubqueryPlan
 from sql.record import replace
+from sql.types import Type
 
 
 class MembersText:
@@ -28,7 +30,7 @@ class MembersText:
         """`store`: one of those that the functions are made for."""
         assert column.column is not None
         self.names = (column.column,)
-        self.classes = CLASSES[column.type]
+        self.classes = CLASSES[Type.NUMBER if column.type.is_numeric else column.type]
         self.values = AnswerText(part, store, functions, is_indexed=False)
         self.any_of = AnswerText(replace(part, kind="exists"), store, functions, is_indexed=False).answer
 

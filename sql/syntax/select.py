@@ -99,7 +99,7 @@ class Statement(Node, kw_only=True):
 
     @property
     def in_context(self) -> Span:
-        """Where the statement names its context."""
+        """The place of its context's name; of the whole statement where the name is given elsewhere."""
         return self.context_span or self.span
 
 

@@ -107,7 +107,7 @@ class RuleReader:
         return self._wanted
 
     def _note_missing(self) -> bool:
-        """Whether the directory is missing; the log has when it goes and when it is back."""
+        """True if the directory is missing. Logs that it has gone, and that it is back."""
         was, self._was_missing = self._was_missing, self.is_missing
         if self._was_missing and not was:
             log.warning("rules.directory_missing", extra={"file": str(self.directory), "note": GO_ON})

@@ -6,6 +6,7 @@ import contextlib
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -63,7 +64,8 @@ def test_a_record_of_a_kind_that_is_not_known_is_not_taken_for_damage(
     file.parent.mkdir(parents=True)
     known = encode([Tick(5)], SEGMENT_HEADER_BYTES, 0, None)
     position = SEGMENT_HEADER_BYTES + len(known)
-    file.write_bytes(SEGMENT_MAGIC + known + encode([Later(7)], position, 0, None))  # type: ignore[list-item]
+    later: Any = Later(7)
+    file.write_bytes(SEGMENT_MAGIC + known + encode([later], position, 0, None))
     told = started(tmp_path / "data", capsys)
     assert told.startswith(f"penstock run: {file} was written by a newer version of penstock (")
     assert "start that version; or move the folders journal and snapshots" in told
