@@ -56,12 +56,11 @@ Work = Callable[[Changed, Sequence[Any], int], None]
 Forward = Callable[[str, Row], None]
 """Takes a row for another stream."""
 
-COLLECTED = {"update": "updates", "insert": "inserts", "delete": "removed"}
-"""The names under which the text collects the changes of actions to the relation."""
+COLLECTED = {"update": "written", "insert": "written", "delete": "removed"}
+"""The names under which the text collects the changes of actions to the relation, in the order in which they
+happen."""
 
-
-MARKS = {"delete": "is_gone", "update": "is_updated"}
-"""The names of the flags that one of several actions on a row is to happen."""
+CHANGES = tuple(dict.fromkeys(COLLECTED.values()))
 
 
 class ActingText:
@@ -155,14 +154,14 @@ class ActingText:
         actions = [action for each in branches if not self._rewrites(each) for action in each.actions]
         found = {COLLECTED[action.kind] for action in actions if action.into is None}
         forwards = ["forwards"] if any(action.into is not None for action in actions) else []
-        return [name for name in COLLECTED.values() if name in found] + forwards
+        return [name for name in CHANGES if name in found] + forwards
 
     def _write_done(self) -> None:
         """Write the collected changes, all or nothing; rows for other streams follow."""
         source = self.source
         collected = self._collected(self.plan.branches)
-        mine = [name for name in COLLECTED.values() if name in collected]
-        given = ", ".join(name if name in mine else "()" for name in COLLECTED.values())
+        mine = [name for name in CHANGES if name in collected]
+        given = ", ".join(name if name in mine else "()" for name in CHANGES)
         if mine:
             with source.block(f"if {' or '.join(mine)}:"):
                 if self.plan.shows == "rows":
@@ -222,9 +221,10 @@ class ActingText:
             return
         kinds = {action.kind for action in branch.actions}
         is_sure = _is_sure(branch)
-        if not is_sure:
-            for mark in (MARKS[kind] for kind in MARKS if kind in kinds):
-                source.line(f"{mark} = False")
+        if not is_sure and "delete" in kinds:
+            source.line("is_gone = False")
+        if not is_sure and "update" in kinds:
+            source.line("change = None")
         for action in branch.actions:
             if action.where is None:
                 self._write_action(action, is_sure=is_sure)
@@ -234,23 +234,30 @@ class ActingText:
         if not is_sure and "delete" in kinds:
             with source.block("if is_gone:"):
                 source.line("removed.append(y)")
-        if not is_sure and "update" in kinds:
-            with source.block("elif is_updated:" if "delete" in kinds else "if is_updated:"):
-                source.line("updates.append((y, r1))")
+                if "update" in kinds:
+                    with source.block("if change is not None:"):
+                        source.line("written.remove(change)")
 
     def _write_action(self, action: ActionPlan, *, is_sure: bool) -> None:
-        """`is_sure`: it is all that happens to the row; else a mark is set that it is to happen."""
+        """`is_sure`: it is all that happens to the row. Else a row that several actions update is written
+        once, and one that goes is not written."""
         source = self.source
         if action.kind == "delete":
             source.line("removed.append(y)" if is_sure else "is_gone = True")
         elif action.kind == "insert":
-            before, after = ("inserts.append(", ")")
+            before, after = ("written.append((None, ", "))")
             if action.into is not None:
                 before, after = f"forwards.append(({action.into!r}, ", "))"
             write_items(self._loop(), action.items, [None, None, None], before, after)
         else:
             self._write_values(action)
-            source.line("updates.append((y, r1))" if is_sure else "is_updated = True")
+            if is_sure:
+                source.line("written.append((y, r1))")
+                return
+            with source.block("if change is None:"):
+                source.line("change = [y, r1]")
+                source.line("written.append(change)")
+            source.line("change[1] = r1")
 
     def _write_values(self, action: ActionPlan) -> None:
         """The row of an update."""

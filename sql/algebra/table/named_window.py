@@ -16,9 +16,8 @@ from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Index, Indexes
 from sql.algebra.table.lookup import Name
-from sql.algebra.table.row import Change, KeptRow, row_class
+from sql.algebra.table.row import Change, KeptRow, Written, row_class
 from sql.algebra.table.searched import FindRange, KeyIndex
-from sql.emission import Row
 from sql.plan.declared import WindowDeclaration
 
 
@@ -112,17 +111,11 @@ class NamedWindow:
         found.put(row)
         return found
 
-    def write(
-        self,
-        updates: Sequence[tuple[Event, Row]],
-        rows: Sequence[Mapping[str, Any]],
-        removed: Sequence[Event],
-        now_ms: int,
-    ) -> Change:
-        """Rows are updated, which makes new rows of them, others come and go, all or none of them.
-        What the data windows push out for them is no part of the change."""
-        before = [*(event for event, _ in updates), *removed]
-        came = [self.made(row, now_ms) for row in (*(row for _, row in updates), *rows)]
+    def write(self, written: Written, removed: Sequence[Event], now_ms: int) -> Change:
+        """Rows are updated, which makes new rows of them, others come and go, all or none of them. They enter
+        in the order given. What the data windows push out for them is no part of the change."""
+        before = [*(event for event, _ in written if event is not None), *removed]
+        came = [self.made(row, now_ms) for _, row in written]
         self._exchange(came, before, now_ms)
         return [event.row for event in came], [event.row for event in before]
 

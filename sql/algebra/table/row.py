@@ -26,6 +26,9 @@ from sql.rows import field_name
 Change = tuple[list[Row], list[Row]]
 """The rows that came, also by an update, and those that were there before in their place or at all."""
 
+Written = Sequence[tuple[Event | None, Row]]
+"""Rows to write, in order, each with the row that it updates; None where it is a new one."""
+
 
 Field = tuple[str, Any, Any]
 """Name, type and default of a field."""

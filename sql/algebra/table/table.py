@@ -18,7 +18,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.table.index import Index, found_in
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.readers import column_reader
-from sql.algebra.table.row import Change, TableRow
+from sql.algebra.table.row import Change, TableRow, Written
 from sql.algebra.table.searched import FindRange, KeyIndex
 from sql.algebra.table.table_rows import TableRows
 from sql.emission import Row
@@ -164,20 +164,14 @@ class Table:
         self.rows.update([(event, row)], now_ms)
         self.version += 1
 
-    def write(
-        self,
-        updates: Sequence[tuple[Event, Row]],
-        rows: Sequence[Mapping[str, Any]],
-        removed: Sequence[Event],
-        now_ms: int,
-    ) -> Change:
-        """Rows are updated in their place, others come and go, all or none.
-
-        `updates`: rows, each with the values of its columns from now on.
-        """
+    def write(self, written: Written, removed: Sequence[Event], now_ms: int) -> Change:
+        """Rows are updated in their place, others come and go, all or none."""
+        updates = [(event, row) for event, row in written if event is not None]
         before = [event.row for event, _ in updates]
+        rows = [row for event, row in written if event is None]
         made, gone = self._exchange(updates, rows, removed, now_ms)
-        came = [row for _, row in updates] + [event.row for event in made]
+        new = iter(made)
+        came = [row if event is not None else next(new).row for event, row in written]
         return came, before + [event.row for event in gone]
 
     def _is_under(self, event: Event, row: Row) -> bool:

@@ -10,7 +10,7 @@ from sql.algebra.context.selectors import Selector, every
 from sql.algebra.event import Delta, Event, merged
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.named_window import NamedWindow
-from sql.algebra.table.row import Change
+from sql.algebra.table.row import Change, Written
 from sql.algebra.table.table import Table
 from sql.plan.declared import IndexDeclaration, TableDeclaration, WindowDeclaration
 
@@ -127,25 +127,19 @@ class SpreadRelation:
             deltas.append(part.change((), [event for event in gone if event in held], now_ms))
         return merged(deltas)
 
-    def write(
-        self,
-        updates: Sequence[tuple[Event, dict[str, Any]]],
-        rows: Sequence[Mapping[str, Any]],
-        removed: Sequence[Event],
-        now_ms: int,
-    ) -> Change:
+    def write(self, written: Written, removed: Sequence[Event], now_ms: int) -> Change:
         """Rows are updated and removed in the parts that have them, others come."""
         came: list[dict[str, Any]] = []
         before: list[dict[str, Any]] = []
         for part in self.parts(every):
             mine = set(part.content())
-            changed = [item for item in updates if item[0] in mine]
+            changed = [item for item in written if item[0] in mine]
             gone = [event for event in removed if event in mine]
             if changed or gone:
-                new, old = part.write(changed, (), gone, now_ms)
+                new, old = part.write(changed, gone, now_ms)
                 came += new
                 before += old
-        for row in rows:
+        for row in (row for event, row in written if event is None):
             came += [event.row for event in self.insert(row, now_ms).inserted]
         return came, before
 

@@ -30,7 +30,7 @@ class Choosing(Statement):
             self.world.post(self.name, self.plan, rows.whole(found), [])
             if self.plan.acts.delete and found:
                 self.world.publish(
-                    store, store.write((), (), [pair[1] for pair in found if pair[1]], self.world.now)
+                    store, store.write((), [pair[1] for pair in found if pair[1]], self.world.now)
                 )
 
 
@@ -71,17 +71,14 @@ class Acting(Statement):
                 changes.matched(event, [branch for branch in self.acts.branches if branch.matched])
         if not is_matched:
             changes.unmatched([branch for branch in self.acts.branches if not branch.matched])
-        self.world.publish(
-            store, store.write(changes.updates, changes.inserts, changes.removed, self.world.now)
-        )
+        self.world.publish(store, store.write(changes.written, changes.removed, self.world.now))
         for into, row in changes.forwards:
             self.world.forward(into, row)
         removed = [event.row for event in changes.removed]
         if self.acts.shows == "rows":
             return [], removed
-        written = [*(row for _, row in changes.updates), *changes.inserts]
-        before = [event.row for event, _ in changes.updates]
-        return [shaped(row, store.columns) for row in written], before + removed
+        before = [event.row for event, _ in changes.written if event is not None]
+        return [shaped(row, store.columns) for _, row in changes.written], before + removed
 
     def _may_match(self) -> bool:
         return self.acts.where is not None or any(branch.matched for branch in self.acts.branches)
@@ -92,8 +89,8 @@ class Changes:
 
     def __init__(self, statement: Acting, trigger: Row) -> None:
         self.statement, self.trigger = statement, trigger
-        self.updates: list[tuple[Event, Row]] = []
-        self.inserts: list[Row] = []
+        self.written: list[tuple[Event | None, Row]] = []
+        """In order, each with the row that it updates; None where it is a new one."""
         self.removed: list[Event] = []
         self.forwards: list[tuple[str, Row]] = []
 
@@ -104,7 +101,7 @@ class Changes:
 
     def matched(self, event: Event, branches: list[BranchPlan]) -> None:
         """The first branch that holds acts on a row; each action reads what those before it wrote."""
-        row, is_gone = event.row, False
+        row, is_gone, place_of_update = event.row, False, None
         for action in self._chosen(branches, self.place(row, row)):
             place = self.place(row, event.row)
             if not holds(action.where, place):
@@ -113,14 +110,17 @@ class Changes:
                 row = dict(row)
                 for column, value in action.assignments:
                     row[column] = evaluate(value, self.place(row, event.row))
+                if place_of_update is None:
+                    place_of_update = len(self.written)
+                    self.written.append((event, row))
+                self.written[place_of_update] = event, row
             elif action.kind == "delete":
                 is_gone = True
             else:
                 self._insert(action, place)
         if is_gone:
             self.removed.append(event)
-        elif row is not event.row:
-            self.updates.append((event, row))
+            self.written = [pair for pair in self.written if pair[0] is not event]
 
     def unmatched(self, branches: list[BranchPlan]) -> None:
         place = self.place(None, None)
@@ -135,6 +135,6 @@ class Changes:
     def _insert(self, action: ActionPlan, place: Place) -> None:
         row = project(action.items, place, None)
         if action.into is None:
-            self.inserts.append(row)
+            self.written.append((None, row))
         else:
             self.forwards.append((action.into, row))

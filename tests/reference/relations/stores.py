@@ -12,8 +12,8 @@ from tests.reference.members import Delta
 from tests.reference.rows import Event
 from tests.reference.windows import Intersection, once
 
-Updates = Sequence[tuple[Event, Row]]
-"""Rows, and what becomes of them."""
+Written = Sequence[tuple[Event | None, Row]]
+"""Rows to write, in order, each with the row that it updates; None where it is a new one."""
 
 
 class Refused(Exception):
@@ -27,7 +27,7 @@ class Store(Protocol):
     columns: tuple[str, ...]
 
     def content(self) -> list[Event]: ...
-    def write(self, updates: Updates, rows: Sequence[Row], removed: Sequence[Event], now: int) -> Delta: ...
+    def write(self, written: Written, removed: Sequence[Event], now: int) -> Delta: ...
     def due_ms(self) -> int | None: ...
     def advance(self, now: int) -> Delta: ...
 
@@ -50,11 +50,11 @@ class NamedWindow:
     def content(self) -> list[Event]:
         return self.windows.content()
 
-    def write(self, updates: Updates, rows: Sequence[Row], removed: Sequence[Event], now: int) -> Delta:
-        leaving = once([*(event for event, _ in updates), *removed])
+    def write(self, written: Written, removed: Sequence[Event], now: int) -> Delta:
+        leaving = once([*(event for event, _ in written if event is not None), *removed])
         self.windows.drop(leaving)
         inserted: list[Event] = []
-        for row in [*(row for _, row in updates), *rows]:
+        for _, row in written:
             self.seq += 1
             for delta in self.windows.insert(Event(now, self.seq, shaped(row, self.columns)), now):
                 inserted += delta.inserted
@@ -83,8 +83,9 @@ class Table:
     def content(self) -> list[Event]:
         return list(self.rows)
 
-    def write(self, updates: Updates, rows: Sequence[Row], removed: Sequence[Event], now: int) -> Delta:
-        changed = {event: Event(now, event.seq, shaped(row, self.columns)) for event, row in updates}
+    def write(self, written: Written, removed: Sequence[Event], now: int) -> Delta:
+        rows = [row for event, row in written if event is None]
+        changed = {e: Event(now, e.seq, shaped(row, self.columns)) for e, row in written if e is not None}
         came = [Event(now, self.seq + place, shaped(row, self.columns)) for place, row in enumerate(rows, 1)]
         after = [changed.get(event, event) for event in self.rows if event not in removed] + came
         keys = [key_of([event.row[column] for column in self.keys]) for event in after]

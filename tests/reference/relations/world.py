@@ -125,7 +125,7 @@ class World:
             if self.front:
                 store, row = self.front.pop(0)
                 with suppress(Refused):
-                    self.publish(store, store.write((), [row], (), self.now))
+                    self.publish(store, store.write([(None, row)], (), self.now))
                     for statement in self.statements:
                         statement.entered(store.name, row)
             else:

@@ -36,8 +36,7 @@ def change(engine: Engine, devices: Any, temp: int) -> None:
     relation = engine.catalog.relations["T"]
     kept = {event.row["dev"]: event for event in relation.content()}
     rows = [{"dev": f"pump-{number:05d}", "temp": temp + number / 10} for number in devices]
-    updates = [(kept[row["dev"]], row) for row in rows if row["dev"] in kept]
-    relation.write(updates, [row for row in rows if row["dev"] not in kept], (), temp)
+    relation.write([(kept.get(row["dev"]), row) for row in rows], (), temp)
 
 
 def state_of(engine: Engine) -> dict[str, Any]:
