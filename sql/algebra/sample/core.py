@@ -250,7 +250,7 @@ class Core:
         if content is None or self.shown is None:
             rows = self.owner.shown(self.content.sample(p), start_ms, end_ms, trigger_ms)
         else:
-            events = p.members if self.join is None else self.join(p.members)
+            events = p.members if self.join is None else self.join(p.members, trigger_ms)
             self.code["fold"](self, self.shown, events, trigger_ms)
             rows = self.owner.shown(content.sample(self.shown), start_ms, end_ms, trigger_ms)
             content.clear(self.shown)

@@ -47,13 +47,16 @@ class JoinCode:
 class SourceJoin:
     """The join of one instance of a rule, and the newest rows of its tables."""
 
-    def __init__(self, code: JoinCode, relations: Mapping[str, Any], on_error: OnError) -> None:
+    def __init__(
+        self, code: JoinCode, relations: Mapping[str, Any], failed: Callable[[Any, BaseException, int], None]
+    ) -> None:
+        """`failed` takes a joined row whose condition cannot be evaluated, and the instant of the sample."""
         self.code = code
         self.tables: dict[int, deque[Event]] = {
             index: deque(maxlen=retained) for index, retained in code.tables.items()
         }
         self.relations = {index: relations[name] for index, name in code.relations.items()}
-        self.on_error = on_error
+        self.failed = failed
 
     def one_sided(self, row: object, index: int) -> tuple[Any, ...]:
         """The row of one source as a joined row of which only that side is there."""
@@ -72,8 +75,13 @@ class SourceJoin:
         for index, seqs in state.items():
             self.tables[int(index)].extend(map(store.find, seqs))
 
-    def __call__(self, events: Iterable[Event]) -> Iterable[Event]:
-        """The joined rows, in order of the first source's events, then of the second's, and so on."""
+    def __call__(self, events: Iterable[Event], at_ms: int) -> Iterable[Event]:
+        """The joined rows at an instant, in order of the first source's events, then of the second's, and so
+        on."""
+
+        def on_error(event: Event, error: BaseException) -> None:
+            self.failed(event.row, error, at_ms)
+
         width = self.code.width
         contents: list[list[Event] | deque[Event]] = [[] for _ in range(width)]
         for index, table in self.tables.items():
@@ -87,7 +95,7 @@ class SourceJoin:
             contents[index].append(event)
         rows: Sequence[Event] = contents[0]
         for place, step in enumerate(self.code.steps, start=1):
-            rows = step.pairs(rows, contents[place], self.on_error)
+            rows = step.pairs(rows, contents[place], on_error)
         return rows
 
 

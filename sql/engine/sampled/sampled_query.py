@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from sql.algebra.budget import Budget
 from sql.algebra.derived.analytic import analytic_stage
-from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.output.row_order import Spreads, in_order
 from sql.algebra.row_blocks import new_holder
@@ -107,7 +106,7 @@ class SampledQuery(RunningQuery, Running):
         self.output = SampleOutput(self)
         self.join: SourceJoin | None = None
         if code.join is not None:
-            self.join = SourceJoin(code.join, env.catalog.relations, self.output.pair_failed)
+            self.join = SourceJoin(code.join, env.catalog.relations, self.output.failed)
         see, many = None if self.analytic is None else self.analytic.see, env.partition is not None
         self.core = Core(
             code.core,
@@ -327,10 +326,6 @@ class SampleOutput:
         is_in_order = self.is_timed and not self.query.core.is_stepping
         failures = self.query.out if is_in_order else self.query.errors
         failures.append(self.failure(row, error, at_ms, code))
-
-    def pair_failed(self, event: Event, error: BaseException) -> None:
-        """Two rows could not be joined."""
-        self.failed(event.row, error, self.query.now_ms)
 
     def failure(self, row: object, error: BaseException, at_ms: int, code: Generated) -> Emission:
         """Count what a generated text could not evaluate; its emission."""

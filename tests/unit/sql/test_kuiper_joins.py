@@ -48,6 +48,13 @@ def test_null_keys_do_not_meet() -> None:
     assert rows(sql, ("a", 1, {"v": 1}), ("b", 2, {"w": 2}), (1000,), ddl=AB) == [[{"v": 1, "w": None}]]
 
 
+def test_a_pair_that_fails_belongs_to_the_sample_although_the_clock_was_late() -> None:
+    sql = "SELECT v, w FROM a LEFT JOIN b ON a.id = b.id AND a.v > b.w GROUP BY TUMBLINGWINDOW(ss, 1)"
+    steps = (("a", 100, {"id": 1, "v": 2}), ("b", 200, {"id": 1, "w": "many"}), (9500,))
+    found = emissions(sql, *steps, ddl=AB)
+    assert [(item.kind, item.at_ms) for item in found] == [("rows", 1000), ("error", 1000)]
+
+
 def test_the_sides_are_those_of_the_join_not_of_the_condition() -> None:
     # eKuiper takes b for the left side here.
     assert joined("LEFT", "ON b.id = a.id") == [(1, 10), (1, 11), (2, None)]
