@@ -124,10 +124,18 @@ class Defect(Exception):
 
 def _seen(emissions: Sequence[Emission]) -> list[Seen]:
     return [
-        Seen(each.rule, each.at_ms, each.kind, each.inserted, list(each.removed), each.error)
+        Seen(_name_of(each), each.at_ms, each.kind, each.inserted, list(each.removed), each.error)
         for each in apart(emissions)
         if LISTENED.fullmatch(each.rule) or each.rule == "rule" or _is_error(each)
     ]
+
+
+def _name_of(each: Emission) -> str:
+    """Its statement. The number of one without a name depends on the statements before it."""
+    return "statement" if UNNAMED.fullmatch(each.rule) else each.rule
+
+
+UNNAMED = re.compile(r"statement-\d+")
 
 
 def _is_error(each: Emission) -> bool:
