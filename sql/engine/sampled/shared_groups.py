@@ -239,14 +239,14 @@ class GroupParty(Party[SampledQuery, SharedGroups]):
     def pour_together(
         self, shared: SharedGroups, stream: str, rows: Sequence[Any], at: At, out: list[Emission]
     ) -> None:
-        end_ms = shared.core.next_deadline()
         done = shared.take(rows, at)
         parts = done < len(rows)
         if shared.has_news or parts:  # those that part show what they found together first
             shared.has_news = False
             for member in shared.members:
                 out += member.read_news(shared.now_ms)
-        if shared.core.next_deadline() != end_ms or parts:
+        if shared.core.has_moved or parts:
+            shared.core.has_moved = False
             self.woken += [member.name for member in shared.members]
         if parts:
             self._part(shared, stream, rows[done:], at if isinstance(at, int) else at[done:], out)
