@@ -11,7 +11,7 @@ NULL and an empty array make no row; extract of NULL adds no column. A key repla
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
@@ -19,8 +19,13 @@ from sql.codegen.functions import FunctionSet, constant_value
 from sql.emission import Out, Row
 from sql.plan.clauses import SpreadPlan
 from sql.plan.logical import Plan
+from sql.plan.walk import variables_in
 from sql.rows import as_dict
 from sql.types import Plain, key_of
+
+
+RowLimit = Callable[[], tuple[int | None, int]]
+"""The present LIMIT (None: no limit; negative in EPL too) and OFFSET."""
 
 
 class Spreads:
@@ -80,7 +85,7 @@ def _columns(values: list[tuple[Any, str | None]]) -> Iterable[tuple[str, Any]]:
 
 
 def in_order(
-    rows: list[Any], plan: Plan, limit: tuple[int | None, int], spreads: Spreads | None = None
+    rows: list[Any], plan: Plan, limit: RowLimit, spreads: Spreads | None = None
 ) -> list[dict[str, Any]]:
     """ORDER BY, the functions that make rows and columns, DISTINCT and LIMIT of one output batch. `rows`: as
     the text makes them, each an `Out` where it has an order or the key of a group."""
@@ -91,7 +96,7 @@ def in_order(
         out = spreads.apply(out)
     if plan.distinct:
         out = _distinct(out)
-    count, offset = limit
+    count, offset = limit()
     if count is None and not offset:
         return out
     return out[offset:] if count is None else out[offset : offset + count]
@@ -108,8 +113,15 @@ def _distinct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return out
 
 
-def row_limit(plan: Plan, functions: FunctionSet) -> tuple[int | None, int]:
-    """LIMIT (None: no limit; negative in EPL too) and OFFSET with the present values of variables."""
-    limit = constant_value(plan.limit, functions)
-    offset = constant_value(plan.offset, functions) or 0
-    return (None if limit is None or limit < 0 else limit), max(0, offset)
+def row_limit(plan: Plan, functions: FunctionSet) -> RowLimit:
+    """LIMIT and OFFSET: of a variable, its value at each output."""
+
+    def present() -> tuple[int | None, int]:
+        limit = constant_value(plan.limit, functions)
+        offset = constant_value(plan.offset, functions) or 0
+        return (None if limit is None or limit < 0 else limit), max(0, offset)
+
+    if any(variables_in(bound) for bound in (plan.limit, plan.offset)):
+        return present
+    fixed = present()
+    return lambda: fixed
