@@ -107,7 +107,7 @@ class LimitBuilder(Record):
         return Crontab.parse([field.text for field in output.at], self.zone).next_after
 
     def _met(self, condition: Bound | None, then_set: Assignments) -> CountedCondition:
-        return counted_condition(condition, then_set, self.functions, self.catalog)
+        return counted_condition(condition, then_set, self.functions, self.catalog, self.now_ms)
 
     def _given(self, output: OutputPlan) -> Given:
         kind, mode = self.plan.row_kind, output.mode
@@ -145,7 +145,7 @@ class LimitBuilder(Record):
 
 
 def counted_condition(
-    condition: Bound | None, then_set: Assignments, functions: FunctionSet, catalog: Catalog
+    condition: Bound | None, then_set: Assignments, functions: FunctionSet, catalog: Catalog, start_ms: int
 ) -> CountedCondition:
     """A condition over counters, and what is set where it holds; without a condition it always does."""
     test = None if condition is None else functions.true(condition)
@@ -155,4 +155,4 @@ def counted_condition(
         for name, value in setters:
             catalog.assign(name, value(None, None, counters))
 
-    return CountedCondition(lambda counters: test is None or bool(test(None, None, counters)), assign)
+    return CountedCondition(lambda counters: test is None or bool(test(None, None, counters)), assign, start_ms)

@@ -97,10 +97,11 @@ class EveryEvents(OutputTrigger):
 class Counters:
     """The built-in properties of `output when`."""
 
-    def __init__(self) -> None:
+    def __init__(self, start_ms: int) -> None:
+        """`start_ms`: the time stamp of the last output before there is one."""
         self.count_insert = self.count_remove = 0
         self.count_insert_total = self.count_remove_total = 0
-        self.last_output_timestamp: int | None = None
+        self.last_output_timestamp = start_ms
 
     def count(self, update: Update) -> None:
         """An update reaches the output stage."""
@@ -119,10 +120,12 @@ class CountedCondition:
     """An expression over counters and variables, and what is set where it holds: that of `output when`, and
     that of `when terminated` at the end of the partition."""
 
-    def __init__(self, test: Callable[[Counters], bool], then_set: Callable[[Counters], None]) -> None:
+    def __init__(
+        self, test: Callable[[Counters], bool], then_set: Callable[[Counters], None], start_ms: int
+    ) -> None:
         self.test = test
         self.then_set = then_set
-        self.counters = Counters()
+        self.counters = Counters(start_ms)
         self.is_setting = False
 
     def is_met(self) -> bool:
@@ -141,8 +144,8 @@ class CountedCondition:
         return vars(self.counters)
 
     def restore(self, state: dict[str, int | None]) -> None:
-        """Put a snapshot back."""
-        vars(self.counters).update(state)
+        """Put a snapshot back. Earlier versions had no time stamp before the first output."""
+        vars(self.counters).update({name: value for name, value in state.items() if value is not None})
 
 
 class WhenExpression(OutputTrigger):

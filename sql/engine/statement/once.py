@@ -49,7 +49,7 @@ class Once(RunningQuery, Running):
         self.at_end: CountedCondition | None = None
         if code.at_end is not None:
             end = code.at_end
-            self.at_end = counted_condition(end.condition, end.then_set, code.functions, env.catalog)
+            self.at_end = counted_condition(end.condition, end.then_set, code.functions, env.catalog, env.now_ms)
             self.at_end.counters.count(ONE_ROW)
         self.due_ms: int | None = env.now_ms if self.at_end is None else None
 
@@ -100,9 +100,14 @@ class Once(RunningQuery, Running):
         return [self.code.row(Event(None, now_ms, 0))]
 
     def snapshot(self) -> dict[str, Any]:
-        return {**self.head(), "due": self.due_ms, "subqueries": self.subqueries.snapshot()}
+        at_end = None if self.at_end is None else self.at_end.snapshot()
+        return {
+            **self.head(), "due": self.due_ms, "subqueries": self.subqueries.snapshot(), "at_end": at_end
+        }  # fmt: skip
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.restore_head(snapshot)
         self.due_ms = snapshot["due"]
         self.subqueries.restore(snapshot.get("subqueries", []))
+        if self.at_end is not None and snapshot.get("at_end") is not None:
+            self.at_end.restore(snapshot["at_end"])
