@@ -155,4 +155,6 @@ def counted_condition(
         for name, value in setters:
             catalog.assign(name, value(None, None, counters))
 
-    return CountedCondition(lambda counters: test is None or bool(test(None, None, counters)), assign, start_ms)
+    return CountedCondition(
+        lambda counters: test is None or bool(test(None, None, counters)), assign, start_ms
+    )

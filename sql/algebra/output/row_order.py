@@ -23,7 +23,6 @@ from sql.plan.walk import variables_in
 from sql.rows import as_dict
 from sql.types import Plain, key_of
 
-
 RowLimit = Callable[[], tuple[int | None, int]]
 """The present LIMIT (None: no limit; negative in EPL too) and OFFSET."""
 

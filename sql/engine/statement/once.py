@@ -49,7 +49,8 @@ class Once(RunningQuery, Running):
         self.at_end: CountedCondition | None = None
         if code.at_end is not None:
             end = code.at_end
-            self.at_end = counted_condition(end.condition, end.then_set, code.functions, env.catalog, env.now_ms)
+            functions, catalog = code.functions, env.catalog
+            self.at_end = counted_condition(end.condition, end.then_set, functions, catalog, env.now_ms)
             self.at_end.counters.count(ONE_ROW)
         self.due_ms: int | None = env.now_ms if self.at_end is None else None
 
@@ -101,9 +102,8 @@ class Once(RunningQuery, Running):
 
     def snapshot(self) -> dict[str, Any]:
         at_end = None if self.at_end is None else self.at_end.snapshot()
-        return {
-            **self.head(), "due": self.due_ms, "subqueries": self.subqueries.snapshot(), "at_end": at_end
-        }  # fmt: skip
+        subqueries = self.subqueries.snapshot()
+        return {**self.head(), "due": self.due_ms, "subqueries": subqueries, "at_end": at_end}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.restore_head(snapshot)
