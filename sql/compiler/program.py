@@ -13,6 +13,7 @@ from typing import Any
 
 from sql.algebra.accumulators import LocalGroups
 from sql.algebra.derived.statistics import Nobody
+from sql.algebra.join.join_sources import join_code
 from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.operator import Operator
 from sql.algebra.pattern import PatternBuilder
@@ -71,6 +72,7 @@ class Program(SharedCode):
         """The sources with match_recognize, by their place."""
         for builder in self.builders:  # errors of a filter are reported with their place in the text
             self.functions.spans |= builder.functions.spans
+        self.join = join_code(plan, self.functions) if plan.joins else None
         self.item_keys = self._item_keys()
         self.text = StatementText(StatementFrame(plan, self, self.answers, use, self._window(env.now_ms)))
         self.keys = {

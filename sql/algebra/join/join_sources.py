@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sql.algebra.event import Delta, Event
-from sql.algebra.join.inner import Inner
-from sql.algebra.join.outer import Outer
+from sql.algebra.join.inner import Inner, InnerCode
+from sql.algebra.join.outer import Outer, OuterCode
 from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
@@ -16,28 +16,32 @@ from sql.plan.clauses import is_outer
 from sql.plan.logical import Plan
 from sql.types import Saved
 
+JoinCode = InnerCode | OuterCode
+
+
+def join_code(plan: Plan, functions: FunctionSet) -> JoinCode:
+    """The search for joined rows that the kinds of the joins need, made once for all instances."""
+    if is_outer(plan.joins):
+        return OuterCode(plan.joins, functions)
+    return InnerCode([join.on for join in plan.joins], plan.where, functions)
+
 
 class JoinSources:
     """The rows of the sources of a join."""
 
-    def __init__(self, plan: Plan, functions: FunctionSet, pulled: Mapping[int, Pulled], fail: Fail) -> None:
+    def __init__(self, plan: Plan, code: JoinCode, pulled: Mapping[int, Pulled], fail: Fail) -> None:
         """`pulled`: sources whose rows are only looked up. `fail` takes joined rows whose condition cannot be
         evaluated."""
+        self.code = code
         self.fail = fail
-        self.plan = plan
-        self.functions = functions
-        self.stores: list[Store] = [
-            pulled.get(place) or Rows(functions.reader.shape) for place in range(len(plan.sources))
-        ]
+        shape = code.functions.reader.shape
+        self.stores: list[Store] = [pulled.get(place) or Rows(shape) for place in range(len(plan.sources))]
         self.drivers = plan.drivers
-        self.is_outer = is_outer(plan.joins)
+        self.is_outer = isinstance(code, OuterCode)
 
     def way(self) -> Inner | Outer:
-        """The search for joined rows that the kinds of the joins need."""
-        settings = self.stores, self.functions, self.fail
-        if self.is_outer:
-            return Outer(self.plan.joins, *settings)
-        return Inner([join.on for join in self.plan.joins], self.plan.where, *settings)
+        """The search for joined rows of this instance."""
+        return self.code.over(self.stores, self.fail)
 
     def apply(self, changes: Mapping[int, Delta]) -> None:
         """Keep the rows that came, and drop those that left."""

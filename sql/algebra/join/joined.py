@@ -12,11 +12,10 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Inner, Sides
-from sql.algebra.join.join_sources import JoinSources
+from sql.algebra.join.join_sources import JoinCode, JoinSources
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled
 from sql.algebra.operator import FindEvent
-from sql.codegen.functions import FunctionSet
 from sql.errors import Fail
 from sql.plan.logical import Plan
 from sql.types import Saved
@@ -30,12 +29,12 @@ class Joined(JoinSources):
     def __init__(
         self,
         plan: Plan,
-        functions: FunctionSet,
+        code: JoinCode,
         pulled: Mapping[int, Pulled],
         fail: Fail,
         new_event: NewEvent,
     ) -> None:
-        super().__init__(plan, functions, pulled, fail)
+        super().__init__(plan, code, pulled, fail)
         self.new_event = new_event
         for store in pulled.values():
             store.own = lambda event: new_event(event.row, event.time_ms)

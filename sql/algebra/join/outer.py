@@ -7,7 +7,7 @@ What a step puts out is the net change of its content.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.event import Delta, Event
@@ -28,25 +28,32 @@ def joined_event(sides: Sides, width: int, number: int = -1) -> Event:
     return Event(tuple(rows + [None] * (width - len(rows))), 0, number)
 
 
+class StepCode:
+    """The functions of one step, made once for all instances of a join: rows joined before, and source
+    `place`."""
+
+    def __init__(self, join: JoinPlan, place: int, width: int, right: Store, functions: FunctionSet) -> None:
+        """`right`: one of the stores of the source."""
+        self.place = place
+        self.width = width
+        self.keeps_left, self.keeps_right = join.keeps_left, join.keeps_right
+        self.shape = functions.reader.shape
+        self.holds = None if join.on is None else functions.true(join.on)
+        before, left = frozenset(range(place)), Rows(self.shape)
+        self.to_right = Finder(join.on, place, before, right, functions, nullable=before, reports=True)
+        self.to_left = Finder(join.on, before, {place}, left, functions, nullable=before, reports=True)
+
+
 class Step:
     """One step of an outer join: the rows joined before, joined with source `place`."""
 
-    def __init__(
-        self,
-        join: JoinPlan,
-        place: int,
-        width: int,
-        right: Store,
-        functions: FunctionSet,
-        fail: Fail,
-    ) -> None:
+    def __init__(self, code: StepCode, right: Store, fail: Fail) -> None:
         """`fail` takes joined rows whose condition cannot be evaluated, which are no pairs."""
         self.fail = fail
         self.reports = True
         """False while pairs are evaluated again, whose errors were reported when their rows came."""
-        self.place = place
-        self.width = width
-        self.left = Rows(functions.reader.shape)
+        self.place, self.width = code.place, code.width
+        self.left = Rows(code.shape)
         self.right = right
         self.number = 0
         """The number of the newest row of the left side: rows of equal values are in order of arrival."""
@@ -54,16 +61,11 @@ class Step:
         self.sides: dict[Event, Sides] = {}
         self.matches: dict[Event, int] = {}
         """The number of partners of each row of either side."""
-        on = join.on
-        self.holds: Callable[..., Any] | None = None if on is None else functions.true(on)
-        before = frozenset(range(place))
-        options: Any = {"nullable": before, "reports": True}
-        self.to_right = Finder(on, place, before, right, functions, **options).over(right, self._failed)
-        self.to_left = Finder(on, before, {place}, self.left, functions, **options).over(
-            self.left, self._failed
-        )
-        self.keeps_left, self.keeps_right = join.keeps_left, join.keeps_right
-        self.nothing: Sides = (None,) * place
+        self.holds = code.holds
+        self.to_right = code.to_right.over(right, self._failed)
+        self.to_left = code.to_left.over(self.left, self._failed)
+        self.keeps_left, self.keeps_right = code.keeps_left, code.keeps_right
+        self.nothing: Sides = (None,) * self.place
         self.shown: dict[Sides, list[Sides]] = {}
         """The rows shown for a row joined with looked-up rows, which may be others when it leaves."""
 
@@ -213,22 +215,31 @@ def _count(net: Net, sides: Sides, by: int) -> None:
     net[sides] = net.get(sides, 0) + by
 
 
-class Outer:
-    """A chain of steps over all sources."""
+class OuterCode:
+    """A chain of steps over all sources, made once for all instances of a join."""
 
-    def __init__(
-        self,
-        joins: Sequence[JoinPlan],
-        stores: Sequence[Store],
-        functions: FunctionSet,
-        fail: Fail,
-    ) -> None:
+    def __init__(self, joins: Sequence[JoinPlan], functions: FunctionSet) -> None:
+        self.joins = joins
+        self.functions = functions
+        self.steps: list[StepCode] = []
+
+    def over(self, stores: Sequence[Store], fail: Fail) -> Outer:
+        """The join of one instance."""
+        if not self.steps:
+            self.steps = [
+                StepCode(join, place, len(stores), stores[place], self.functions)
+                for place, join in enumerate(self.joins, start=1)
+            ]
+        return Outer(self.steps, stores, fail)
+
+
+class Outer:
+    """The joined rows of one instance."""
+
+    def __init__(self, steps: Sequence[StepCode], stores: Sequence[Store], fail: Fail) -> None:
         """`fail` takes joined rows whose condition cannot be evaluated."""
         self.stores = stores
-        self.steps = [
-            Step(join, place, len(stores), stores[place], functions, fail)
-            for place, join in enumerate(joins, start=1)
-        ]
+        self.steps = [Step(code, stores[code.place], fail) for code in steps]
 
     def change(self, changes: Mapping[int, Delta]) -> Net:
         """The net change of the joined rows, from the rows that came and went by source."""

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import Sides
-from sql.algebra.join.join_sources import JoinSources
+from sql.algebra.join.join_sources import JoinCode, JoinSources
 from sql.algebra.join.store import Pulled
-from sql.codegen.functions import FunctionSet
 from sql.errors import Fail
 from sql.plan.logical import Plan
 
@@ -24,13 +23,13 @@ class Passing(JoinSources):
     def __init__(
         self,
         plan: Plan,
-        functions: FunctionSet,
+        code: JoinCode,
         pulled: Mapping[int, Pulled],
         fail: Fail,
         chains: Mapping[int, JoinLoops],
     ) -> None:
         """`chains`: how the text finds the partners of the rows of each source whose events make rows."""
-        super().__init__(plan, functions, pulled, fail)
+        super().__init__(plan, code, pulled, fail)
         self.starts = tuple(chains)
         self.finders = tuple([find for chain in chains.values() for find in chain.opened(self.stores)])
         """The functions that the text calls, in the order of its loops."""

@@ -26,7 +26,7 @@ OnError = Callable[[Event, BaseException], None]
 """Called for two rows that could not be compared."""
 
 
-class JoinCode:
+class SourceJoinCode:
     """The conditions of a rule's joins as functions, made once for all instances of the rule."""
 
     def __init__(self, plan: Plan, functions: FunctionSet) -> None:
@@ -48,7 +48,10 @@ class SourceJoin:
     """The join of one instance of a rule, and the newest rows of its tables."""
 
     def __init__(
-        self, code: JoinCode, relations: Mapping[str, Any], failed: Callable[[Any, BaseException, int], None]
+        self,
+        code: SourceJoinCode,
+        relations: Mapping[str, Any],
+        failed: Callable[[Any, BaseException, int], None],
     ) -> None:
         """`failed` takes a joined row whose condition cannot be evaluated, and the instant of the sample."""
         self.code = code

@@ -12,7 +12,7 @@ from sql.algebra.sample.folding.folded import Folded
 from sql.algebra.sample.folding.group_fold import is_numeric
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.sampled_rows import SampledRows
-from sql.algebra.sample.source_join import JoinCode
+from sql.algebra.sample.source_join import SourceJoinCode
 from sql.algebra.sample.windows.tumbling import OnGrid
 from sql.algebra.sample.write import write_each
 from sql.codegen.functions import FunctionSet
@@ -39,7 +39,7 @@ class SampledText(SharedCode):
         self.is_timed = by_instants or plan.timestamp is not None
         self.functions = self.text_functions()
         self.row_limit = row_limit(plan, self.functions)
-        self.join = JoinCode(plan, self.functions) if plan.joins else None
+        self.join = SourceJoinCode(plan, self.functions) if plan.joins else None
         self.made = self.composed(plan, tap)
         self.core = CoreCode(self.made)
         self.sampled_rows = SampledRows(plan, self.text_functions(), self.hits, self.made.entries)

@@ -83,11 +83,11 @@ class StatementCore(RunningQuery, Running):
         return Feed(relation, partial(self.arrival, index))
 
     def _joined(self) -> Joined | Passing | None:
-        program, text = self.program, self.program.text.join
-        settings = self.plan, program.functions, self.pulled, self.fail
-        if text is not None:
-            return Passing(*settings, text.chains)
-        return Joined(*settings, self.new_event) if self.plan.joins else None
+        text, code = self.program.text.join, self.program.join
+        if code is None:
+            return None
+        settings = self.plan, code, self.pulled, self.fail
+        return Joined(*settings, self.new_event) if text is None else Passing(*settings, text.chains)
 
     @property
     def kept(self) -> dict[str, Stateful | None]:

@@ -30,6 +30,8 @@ STATEMENTS = [
     "context C select prev(1, v) as p from E#length(10);",
     "context C select lag(v) as p from E;",
     "context C select E.v as a, S.v as b from E#length(3), S#length(3) where E.k = S.k;",
+    "context C select sum(E.v) as s from E#length(3), S#length(3) where E.v = S.v + 1;",
+    "context C select sum(E.v) as s from E#length(3) full outer join S#length(3) on E.v = S.v + 1;",
     "context C select v, (select max(v) from S#length(3)) as m from E;",
     "context C select v, (select v from S#lastevent s where s.k = e.k) as m from E as e;",
     "create table G(k string primary key, v int); context C on S update G set v = 1 where G.k = S.k;",
