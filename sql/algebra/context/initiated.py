@@ -193,7 +193,7 @@ class NonOverlappingLevel(InitiatedLevel):
         """Start by the first match of the pattern; it is watched anew after the end."""
         if self.current is not None:
             return
-        self.due_ms = None
+        self.life.move_start(self, None)
         self.stop_watching()
         self.open(now_ms, match=matches[0])
         if self.current is not None:

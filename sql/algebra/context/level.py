@@ -47,7 +47,7 @@ class LiveLevel(Level):
         self.ends.due(partition, now_ms)
 
     def close(self, now_ms: int) -> None:
-        self.due_ms = None
+        self.life.move_start(self, None)
         for partition in self.partitions():
             self.life.end(partition, now_ms, alone=False)
 

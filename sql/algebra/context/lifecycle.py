@@ -271,7 +271,8 @@ class Lifecycle:
             self.counts["partitions_ended"] += 1
             self.bodies.stop(partition, now_ms)
         level.discard(partition)
-        partition.level = partition.due_ms = None
+        self.deadlines.move(partition, None)
+        partition.level = None
         if alone:
             level.ended(partition, now_ms, arrival)
 

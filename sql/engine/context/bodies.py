@@ -227,20 +227,20 @@ class CellStatement(RunningStatement):
 
     def end(self, cell: Cell, now_ms: int) -> None:
         """The partition of a cell ends."""
-        cell.due_ms = None
         if self.shows_one and self.reports_end:
             self.out += self._shown([cell], now_ms)
         elif self.reports_end:
             self.at(cell).begin(now_ms)
             self.output.terminate(now_ms)
             self.rest()
+        _rest_for_ever(cell)
 
     def end_all(self, cells: Sequence[Cell], now_ms: int) -> list[Emission]:
         """The partitions of cells end at one instant."""
         if self.shows_one and self.reports_end:
-            for cell in cells:
-                cell.due_ms = None
             self.out += self._shown(cells, now_ms)
+            for cell in cells:
+                _rest_for_ever(cell)
         else:
             for cell in cells:
                 self.end(cell, now_ms)
@@ -301,6 +301,13 @@ class CellStatement(RunningStatement):
         groups = [pack(cell.folded)] if is_whole else [pack(group) for group in cell.folded.values()]
         period = None if cell.period is None else list(cell.period)
         return [cell.partition.id, groups, cell.counted, period]
+
+
+def _rest_for_ever(cell: Cell) -> None:
+    """Nothing is due in a cell whose partition has ended."""
+    if cell.due_ms is not None:
+        cell.period = None
+        cell.member.schedule(cell)
 
 
 def _no_event(number: int) -> Event:

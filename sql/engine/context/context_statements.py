@@ -63,15 +63,19 @@ class Statements:
 
     def begin_again(self, member: Member, partition: Partition, now_ms: int) -> None:
         """An instance takes the place of one whose windows did not begin as those of its saved state."""
+        self.withdraw(member, partition)
+        self.begin(member, partition, now_ms)
+
+    def withdraw(self, member: Member, partition: Partition) -> None:
+        """A statement goes from a partition without a word."""
         for body in partition.bodies:
             if body.member is member:
                 self._forget(body)
         partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
-        self.begin(member, partition, now_ms)
 
     def _forget(self, body: Body) -> None:
         """Take an instance out of the timers and of the index."""
-        body.due_ms = None
+        self.deadlines.move(body, None)
         if body.member.index is not None:
             body.member.index.leave(body, body.partition.row)
 
@@ -104,9 +108,7 @@ class Statements:
         bodies, partition.bodies = partition.bodies, ()
         for body in reversed(bodies):
             member = body.member
-            body.due_ms = None
-            if member.index is not None:
-                member.index.leave(body, partition.row)
+            self._forget(body)
             if member.cells is None:
                 self.queue.settle()
                 self.add(body, body.instance.terminate(now_ms))

@@ -72,10 +72,7 @@ class ContextHost(RunningQuery, Running):
     def drop(self, member: Member) -> None:
         """Forget the instances of a statement."""
         for partition in self.life.live:
-            for body in partition.bodies:
-                if body.member is member:
-                    body.due_ms = None
-            partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
+            self.statements.withdraw(member, partition)
 
     def spread(self, name: str, declaration: WindowDeclaration | TableDeclaration) -> SpreadRelation:
         """The relation that a statement declares in each partition, as seen from outside."""

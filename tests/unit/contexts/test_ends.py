@@ -3,6 +3,7 @@ or find the partitions by hash."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from sql.algebra.context.context_conditions import EventCondition
 from sql.algebra.context.ends import EventEnds, PatternEnds
 from sql.algebra.context.level import LiveLevel
+from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 from tests.unit.contexts.support import World
 
@@ -97,3 +99,26 @@ def test_the_heap_gives_out_the_ends_of_one_instant_and_keeps_the_others() -> No
     assert [row["s"] for row in ended] == [*both, *(f"more{number}" for number in range(LIVE))]
     assert [row["s"] for row in world.to(7000)] == ["late"]
     assert world.engine.partitions("C") == []
+
+
+COUNT = "context C select count(*) as c from E"
+
+
+@pytest.mark.parametrize(
+    ("definition", "statement"),
+    [
+        ("initiated by E as a terminated by pattern [S(id = a.id) or timer:interval(1 day)]", COUNT),
+        ("initiated by E as a terminated by S(id = a.id)", f"{COUNT} output snapshot every 1 day"),
+        ("initiated by E as a terminated by S(id = a.id)", f"{COUNT}#time(1 day)"),
+        ("partition by id from E, id from S terminated by S", f"{COUNT} output last every 1 day"),
+    ],
+)
+def test_what_has_ended_is_freed_before_its_time_would_have_come(definition: str, statement: str) -> None:
+    world = World(f"create context C {definition}; {statement};")
+    world.send("E", id="stays")
+    for number in range(500):
+        world.send("E", id=f"e{number}")
+        world.send("S", id=f"e{number}")
+    assert len(world.engine.partitions("C")) == 1
+    gc.collect()
+    assert sum(isinstance(each, Partition) for each in gc.get_objects()) < 200
