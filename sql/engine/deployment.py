@@ -128,7 +128,7 @@ class Deployment:
             if self.contexts.get(host.context.name) is host:
                 del self.contexts[host.context.name], self.catalog.contexts[host.context.name]
         self.roster.drop(name)
-        self.timers.suspended.discard(name)
+        self.timers.remove(name)
 
     # --- in a context ---------------------------------------------------------------------------------------
 

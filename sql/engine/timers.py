@@ -1,11 +1,21 @@
-"""When queries have something to do: a heap of their deadlines."""
+"""When queries have something to do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from heapq import heappop, heappush
 
+from sql.algebra.deadlines import Deadlines
 from sql.engine.query import Running
+
+
+class Timer:
+    """The deadline of one query."""
+
+    __slots__ = ("due_ms", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.due_ms: int | None = None
 
 
 class Timers:
@@ -16,49 +26,54 @@ class Timers:
         self.order = order
         self.suspended: set[str] = set()
         """Rules whose timers rest after a defect, until events come again."""
-        self.heap: list[tuple[int, int, str]] = []
-        """(deadline, order of deployment, rule); what no longer holds is dropped when it surfaces."""
+        self.by_name: dict[str, Timer] = {}
+        self.deadlines: Deadlines[Timer] = Deadlines()
+        """A query stands at its deadline or before: one that is found too early is put where it belongs."""
         self._changed: dict[str, None] = {}
-        """Queries whose deadline may have changed: it is read once, before the heap is, however many events
-        they have taken since."""
+        """Queries whose deadline may have changed: it is read once, before the earliest one is, however many
+        events they have taken since."""
 
     def schedule(self, name: str) -> None:
         """Note that a query may have something else to do next."""
         self._changed[name] = None
-
-    def _update(self) -> None:
-        """Put the deadlines of the queries that have changed into the heap."""
-        queries, heap = self.queries, self.heap
-        for name in self._changed:
-            query = None if name in self.suspended else queries.get(name)
-            deadline = None if query is None else query.next_deadline()
-            if deadline is not None:
-                entry = (deadline, self.order[name], name)
-                if not heap or heap[0] != entry:
-                    heappush(heap, entry)
-        self._changed.clear()
 
     def schedule_all(self) -> None:
         """Note it of every query."""
         for name in self.queries:
             self.schedule(name)
 
+    def remove(self, name: str) -> None:
+        """A query is gone."""
+        self.suspended.discard(name)
+        timer = self.by_name.pop(name, None)
+        if timer is not None:
+            self.deadlines.move(timer, None)
+
+    def _update(self) -> None:
+        """Read the deadlines of the queries that have changed."""
+        for name in self._changed:
+            query = None if name in self.suspended else self.queries.get(name)
+            deadline = None if query is None else query.next_deadline()
+            if deadline is not None:
+                timer = self.by_name.get(name) or self.by_name.setdefault(name, Timer(name))
+                self.deadlines.move(timer, deadline, self.order[name])
+        self._changed.clear()
+
     def next_ms(self) -> int | None:
         """The earliest instant of the processing clock at which a query has something to do."""
         if self._changed:
             self._update()
-        while self.heap:
-            deadline, place, name = self.heap[0]
-            query = self.queries.get(name)
-            if query is not None and self.order[name] == place and query.next_deadline() == deadline:
+        while (timer := self.deadlines.first()) is not None:
+            query = self.queries.get(timer.name)
+            deadline = None if query is None else query.next_deadline()
+            if deadline == timer.due_ms:
                 return deadline
-            heappop(self.heap)
+            self.deadlines.move(timer, deadline, self.order.get(timer.name, 0))
         return None
 
     def due(self, instant: int) -> list[str]:
-        """The queries due at or before `instant`, taken from the heap; several instants' in their order."""
-        found: dict[str, tuple[int, int]] = {}
+        """The queries due at or before `instant`, which have no deadline then, in their order."""
+        found = []
         while (deadline := self.next_ms()) is not None and deadline <= instant:
-            first, order, name = heappop(self.heap)
-            found.setdefault(name, (first, order))
-        return sorted(found, key=found.__getitem__)
+            found.append(self.deadlines.pop().name)
+        return found
