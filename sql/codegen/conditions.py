@@ -45,7 +45,7 @@ def equality(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     if a.sure is not None and a.sure == b.sure:
         tests, (x, y), _ = writer.operands((left, right))
         return conjunction(tests, f"{x} {operator} {y}")
-    general = f"{writer.names.bind(equal, 'equal')}"
+    general = writer.names.bind(equal, "equal")
     is_constant = isinstance(left, Const)
     if isinstance(right, Const) and right.value.__class__ in (str, int, float) and not is_constant:
         # One test of the class decides NULL, type and value for values of the expected class.

@@ -7,11 +7,7 @@ w   the window's (start, end, trigger), the built-in properties of expression wi
 
 from __future__ import annotations
 
-import hashlib
-import linecache
 from collections.abc import Callable, Container, Mapping, Sequence
-from functools import lru_cache
-from types import CodeType
 from typing import Any
 
 from sql.aggregates.base import Aggregate
@@ -24,7 +20,7 @@ from sql.codegen.names import Names
 from sql.codegen.output_rows import Columns, sort_key_text, write_items
 from sql.codegen.own_reads import partition_text, relation_text, variable_text
 from sql.codegen.reader import RowReader
-from sql.codegen.source import Generated, SourceWriter
+from sql.codegen.source import Generated, SourceWriter, compiled
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.definition import Context
@@ -62,8 +58,10 @@ class EngineReader:
             return Code(row, self.joined)
         if self.shape == "kept":
             return Code(f"e.{field_name(column)}")
-        if not self.joined:
-            return Code(column_text(row, column, self.shape))
+        return self._of_nullable(row, column) if self.joined else Code(column_text(row, column, self.shape))
+
+    def _of_nullable(self, row: str, column: str) -> Code:
+        """A column of a row that may be NULL."""
         name = self.names.temporary()
         return Code(f"(None if ({name} := {row}) is None else {column_text(name, column, self.shape)})")
 
@@ -105,24 +103,12 @@ class PatternReader(EngineReader):
     def read(self, source: int, column: str | None) -> Code:
         if source == OWN:
             return Code("e", False) if column is None else Code(column_text("e", column, self.shape))
-        if column is None:
-            return Code(f"a[{source}]")
-        name = self.names.temporary()
-        return Code(f"(None if ({name} := a[{source}]) is None else {column_text(name, column, self.shape)})")
+        return Code(f"a[{source}]") if column is None else self._of_nullable(f"a[{source}]", column)
 
     def slot(self, slot: Slot) -> Code:
         if slot.kind == "event_time":
             return Code(f"{self.names.bind(self.context, 'context')}.now_ms", False, False, NUMBER)
         return super().slot(slot)
-
-
-@lru_cache(maxsize=8192)
-def _compiled(source: str) -> tuple[CodeType, str]:
-    """The code of a function's source; equal functions of many rules compile once. Tracebacks find the source
-    by the name."""
-    name = f"<penstock {hashlib.sha256(source.encode()).hexdigest()[:12]}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    return compile(source, name, "exec"), name
 
 
 class FunctionSet:
@@ -162,7 +148,7 @@ class FunctionSet:
 
     def define(self, text: str, span: Span) -> EventFunction:
         """The function that returns the Python expression `text`."""
-        code, name = _compiled(f"def f(e, a=None, w=None):\n    return {text}\n")
+        name, code = compiled(f"def f(e, a=None, w=None):\n    return {text}\n", self)
         self.expressions.append((text, span))
         self.spans.setdefault(name, span)
         local: dict[str, EventFunction] = {}

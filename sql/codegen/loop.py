@@ -101,11 +101,8 @@ class LoopWriter:
         for i, node in enumerate(nodes):
             value = self.atom(node, f"{name}_{i}", nodes[0].span)
             parts.append(f"{value} if {value}.__class__ is str else key_of({value})")
-        self.line(f"{name} = {parts[0] if len(parts) == 1 else self._tuple(parts)}")
-
-    @staticmethod
-    def _tuple(parts: Sequence[str]) -> str:
-        return f"({', '.join(f'({part})' for part in parts)})"
+        several = ", ".join(f"({part})" for part in parts)
+        self.line(f"{name} = {parts[0] if len(parts) == 1 else f'({several})'}")
 
     def line(self, text: str, span: Span = NOWHERE) -> None:
         self.source.line(text, span)

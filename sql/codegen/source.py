@@ -115,8 +115,7 @@ class Generated:
     def __init__(self, writer: SourceWriter, names: dict[str, Any]) -> None:
         self.text = writer.text
         self.spans = writer.spans
-        self.file, code = _acquire(self.text)
-        weakref.finalize(self, _release, self.text)
+        self.file, code = compiled(self.text, self)
         self.functions: dict[str, Any] = dict(names)
         exec(code, self.functions)
 
@@ -134,18 +133,20 @@ class Generated:
 
 
 _compiled: dict[str, tuple[str, CodeType, int]] = {}
-"""By text: pseudo file, code, and the number of its users. Equal rules compile once; the last user removes
-it."""
+"""By text: pseudo file, code, and the number of its users."""
 
 
-def _acquire(text: str) -> tuple[str, CodeType]:
+def compiled(text: str, user: object) -> tuple[str, CodeType]:
+    """The pseudo file and the code of a text. Equal texts compile once, and tracebacks find them as long as
+    one of their users is there."""
     known = _compiled.get(text)
     if known is None:
-        file = f"<penstock fast {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+        file = f"<penstock {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
         known = (file, compile(text, file, "exec"), 0)
     file, code, users = known
     _compiled[text] = (file, code, users + 1)
+    weakref.finalize(user, _release, text)
     return file, code
 
 

@@ -152,7 +152,7 @@ class Steps(StepLoop):
         return out
 
     def forget(self) -> None:
-        """Drop what is queued: between two steps, what a statement that begins with a saved state causes."""
+        """Drop what is queued: by a statement that begins with a saved state, or by rules in a circle."""
         self.front.clear()
         self.back.clear()
         self.pending.clear()
@@ -187,9 +187,7 @@ class Steps(StepLoop):
 
     def _stopped(self, now_ms: int) -> Emission:
         stream = self.back[0][0] if self.back else self.front[0][0].name if self.front else "?"
-        self.front.clear()
-        self.back.clear()
-        self.pending.clear()
+        self.forget()
         why = (
             f"more than {MOVED_MAX} rows moved between streams in one step: rules feed each other in a circle"
         )
