@@ -259,11 +259,11 @@ class Steps(StepLoop):
         if not is_changed and self.host.takes_lots(stream):
             rows, is_changed = self.host.changed(stream, rows, now_ms, out), True
             out += self.host.give_lot(stream, rows, now_ms)
+        if len(rows) > 1:
+            self.back.extendleft((stream, (row,), is_changed) for row in reversed(rows[1:]))
         entering = rows[:1] if is_changed else self.host.changed(stream, rows[:1], now_ms, out)
         for row in entering:
             out += self.host.give_row(stream, row, now_ms)
-        if len(rows) > 1:
-            self.back.appendleft((stream, rows[1:], is_changed))
 
 
 def parted(states: Sequence[str], emission: Emission) -> Emission:
