@@ -142,7 +142,6 @@ class StageParty(Party[EventTime, Audience]):
 
     def _join(self) -> None:
         """Let those share a stage whose stages are in the same state."""
-        self.reconcile()
         heads: dict[EventTimeStage, EventTimeStage] = {}
         for stage in dict.fromkeys(member.stage for member in self.queries):
             heads[stage] = next(
@@ -150,6 +149,7 @@ class StageParty(Party[EventTime, Audience]):
             )
         if all(stage is head for stage, head in heads.items()):
             return
+        self.reconcile()
         for member in self.queries:
             member.stage = heads[member.stage]
         self._group()

@@ -73,8 +73,8 @@ class SharedGroups:
         """A core that keeps the groups with the aggregates of all."""
         first = self.members[0]
         plan = replace(first.plan, aggregates=self.calls)
-        made = first.of_plan.composed(plan)
-        return Core(CoreCode(made), self, self.now_ms, see=None, join=None)
+        code = CoreCode(first.of_plan.composed(plan))
+        return Core(code, self, self.now_ms, see=None, join=None)
 
     def _publish(self, item: News) -> None:
         self.has_news = True
@@ -155,14 +155,15 @@ class SharedGroups:
         alike: dict[Calls, list[SampledQuery]] = {}
         for member in self.members:
             alike.setdefault(member.plan.aggregates, []).append(member)
-        for member in tuple(self.members):
+        self.reconcile()
+        alone = [member for members in alike.values() if len(members) < SHARING_MIN for member in members]
+        for member in alone:
             self.leave(member)
-        smaller = [
-            SharedGroups(members, calls, members[0].state())
+        return [
+            SharedGroups(members, calls, self.state_of(members[0]))
             for calls, members in alike.items()
             if len(members) >= SHARING_MIN
-        ]
-        return smaller, [member for member in self.take_leavers() if member.shared is None]
+        ], alone
 
     def state_of(self, member: SampledQuery) -> dict[str, Any]:
         """The state a member would have if it ran alone."""
