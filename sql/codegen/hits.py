@@ -39,7 +39,7 @@ class HitCounters:
     def of(self, index: int) -> tuple[Hits, str]:
         """The source of the call at `index` of the plan: the hits, and the attribute that it reads."""
         call = self.calls[index]
-        return self.by_clause[call.clause], "count" if call.name.endswith("count") else "time_ms"
+        return self.by_clause[call.clause], call.attribute
 
     def snapshot(self) -> Saved:
         """The state by clause."""

@@ -173,6 +173,11 @@ class HitCall(Record):
     clause: str
     span: Span = NOWHERE
 
+    @property
+    def attribute(self) -> str:
+        """The attribute of `sql.codegen.hits.Hits` that it reads."""
+        return "count" if self.name.endswith("count") else "time_ms"
+
 
 class PrevCall(Record):
     """`prev`, `prevtail`, `prevcount`, `prevwindow` (the window's order) or `prior` (arrival order)."""

@@ -10,6 +10,12 @@ from sql.plan.bound import Const, PrevCall, Read
 from sql.rows import Shape, column_text
 
 
+def prior_depth(calls: Sequence[PrevCall]) -> int:
+    """The number of events before it that `prior` reads from one; -1 where it reads none."""
+    found = (call.index.value for call in calls if call.name == "prior" and isinstance(call.index, Const))
+    return max(found, default=-1)
+
+
 class Earlier:
     """The calls that are read in the text, and the expressions that read them."""
 
@@ -54,10 +60,7 @@ class Earlier:
     @cached_property
     def depth(self) -> int:
         """The number of earlier rows that `prior` reads in place."""
-        depths = [
-            call.index.value for call in self.calls if call.name == "prior" and isinstance(call.index, Const)
-        ]
-        return max(depths, default=-1) + 1 if self.is_inline else 0
+        return prior_depth(self.calls) + 1 if self.is_inline else 0
 
     @property
     def keeps_left(self) -> bool:

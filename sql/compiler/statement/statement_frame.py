@@ -173,10 +173,8 @@ class StatementFrame:
         for place in range(len(self.plan.analytics)):
             found["analytic", place] = Code(f"x.extra[{place}]")
         for place, hit in enumerate(self.plan.hits):
-            attribute = "count" if hit.name.endswith("count") else "time_ms"
-            found["hit", place] = Code(
-                f"q.hits.by_clause[{hit.clause!r}].{attribute}", False, False, "number"
-            )
+            text = f"q.hits.by_clause[{hit.clause!r}].{hit.attribute}"
+            found["hit", place] = Code(text, False, False, "number")
         for place, call in enumerate(self.plan.prevs):
             if self.earlier.is_inline and not is_later:
                 found["prev", place] = Code(self.earlier.text_of(call))

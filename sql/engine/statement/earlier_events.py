@@ -12,20 +12,12 @@ from sql.algebra.event import Event, FixedValues
 from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.operator import Operator
 from sql.codegen.functions import FunctionSet
+from sql.compiler.statement.earlier import prior_depth
 from sql.compiler.statement.statement_text import StatementText
 from sql.errors import DataError
 from sql.plan.bound import Bound, Const, PrevCall, Read
-from sql.plan.logical import Plan
 from sql.rows import MakeRow, columns_of
 from sql.types import describe
-
-
-def prior_depth(plan: Plan) -> int:
-    """The number of events that each has to keep of those before it."""
-    depths = (
-        call.index.value for call in plan.prevs if call.name == "prior" and isinstance(call.index, Const)
-    )
-    return max(depths, default=0)
 
 
 class EarlierEvents:
@@ -41,9 +33,9 @@ class EarlierEvents:
         self.functions = functions
         self.values = [self._function(call.value) for call in plan.prevs]
         self.indexes = [self._function(call.index) for call in plan.prevs]
-        self.noted: deque[Event] | None = (
-            deque(maxlen=prior_depth(plan)) if text.earlier.notes_prior else None
-        )
+        self.noted: deque[Event] | None = None
+        if text.earlier.notes_prior:
+            self.noted = deque(maxlen=prior_depth(plan.prevs))
         """The newest events, where each has to keep those before it."""
         self.depth = text.earlier.depth
         self.keeps_left = text.earlier.keeps_left
