@@ -121,15 +121,15 @@ class CoreOwner(Protocol):
 class CoreCode:
     """The generated functions of a plan's window and content."""
 
-    def __init__(self, composition: SampleParts) -> None:
-        self.composition = composition
+    def __init__(self, parts: SampleParts) -> None:
+        self.parts = parts
         writer = SourceWriter()
-        write_core(writer, composition)
-        self.made = Generated(writer, composition.functions.names.bound)
-        composition.window.functions = composition.content.functions = self.made.functions
-        if composition.shown is not None:
-            composition.shown.functions = self.made.functions
-        self.entrances = [self.made[f"enter_{index}"] for index in range(len(composition.filters))]
+        write_core(writer, parts)
+        self.code = Generated(writer, parts.functions.names.bound)
+        parts.window.functions = parts.content.functions = self.code.functions
+        if parts.shown is not None:
+            parts.shown.functions = self.code.functions
+        self.entrances = [self.code[f"enter_{index}"] for index in range(len(parts.filters))]
 
 
 class Core:
@@ -147,15 +147,15 @@ class Core:
         is_one_of_many: bool = False,
     ) -> None:
         """`budget`: of a content that keeps something of every event."""
-        composition = self.composition = code.composition
-        self.window = composition.window
-        self.content = copy(composition.content) if is_one_of_many else composition.content
+        parts = self.parts = code.parts
+        self.window = parts.window
+        self.content = copy(parts.content) if is_one_of_many else parts.content
         """What waits to be folded is counted for each core by itself."""
-        self.folded = composition.shown or self.content
+        self.folded = parts.shown or self.content
         """The content that takes the events into groups."""
-        self.tap = composition.tap
-        self.functions = composition.functions
-        self.context = composition.functions.writer.context
+        self.tap = parts.tap
+        self.functions = parts.functions
+        self.context = parts.functions.writer.context
         self.owner = owner
         self.budget = budget
         self.analytic = see
@@ -165,11 +165,11 @@ class Core:
         self.is_stepping = False
         self.has_moved = False
         """True if a window has opened or closed since its family looked."""
-        self.code, self.entrances = code.made, code.entrances
+        self.code, self.entrances = code.code, code.entrances
         self.instances = Instances(
-            self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by)
+            self.window, self.code["Instance"], keyed=bool(parts.window.plan.partition_by)
         )
-        self.shown = self.code["Shown"](()) if composition.shown is not None else None
+        self.shown = self.code["Shown"](()) if parts.shown is not None else None
         """The instance that a sample takes the joined rows into."""
         self.begin(now_ms)
 
@@ -181,7 +181,7 @@ class Core:
             self.instances.queue(self.instances.whole)
 
     @property
-    def parts(self) -> Iterable[Any]:
+    def all(self) -> Iterable[Any]:
         """All instances."""
         return self.instances.parts.values()
 
@@ -190,7 +190,7 @@ class Core:
     def enter(self, rows: Sequence[Any], at: int | Sequence[int], index: int = 0) -> None:
         """Events of one source: all at the instant `at`, or in event time with `at` the instants of each."""
         self.entrances[index](self, rows, at)
-        self.content.note_came(len(rows), self.parts)
+        self.content.note_came(len(rows), self.all)
 
     def next_number(self) -> int:
         """The number of an event."""
@@ -201,10 +201,6 @@ class Core:
         """The values of the analytic functions for an event."""
         assert self.analytic is not None
         return self.analytic(Event(row, at_ms, 0))
-
-    def fail(self, row: object, error: BaseException, at_ms: int) -> None:
-        """An event could not be evaluated."""
-        self.owner.failed(row, error, at_ms)
 
     def open(self, p: Instance, at_ms: int) -> float:
         """The first event of a window has come; when something is due next."""
@@ -246,7 +242,7 @@ class Core:
     def show(self, p: Instance, start_ms: int, end_ms: int, trigger_ms: int) -> None:
         """Show what is in an instance."""
         self.context.now_ms = trigger_ms
-        content = self.composition.shown
+        content = self.parts.shown
         if content is None or self.shown is None:
             rows = self.owner.shown(self.content.sample(p), start_ms, end_ms, trigger_ms)
         else:
@@ -273,11 +269,11 @@ class Core:
 
     def retained(self) -> int:
         """The number of events kept, in any form."""
-        return sum(map(self.content.retained, self.parts))
+        return sum(map(self.content.retained, self.all))
 
     def held(self) -> Iterable[Event]:
         """Events that the state refers to by their number."""
-        for p in self.parts:
+        for p in self.all:
             yield from self.content.held(p)
         if self.join is not None:
             for table in self.join.tables.values():
@@ -285,13 +281,13 @@ class Core:
 
     def pack(self) -> dict[str, Any]:
         """The state as plain data."""
-        parts = [
+        packed = [
             [pack_key(p.key), p.order, self.window.pack(p), self.content.pack(p)]
-            for p in self.parts
+            for p in self.all
             if not self.instances.keyed or not self.window.is_blank(p)
         ]
         tables = {} if self.join is None else self.join.pack()
-        return {"parts": parts, "count": self.instances.count, "number": self.number, "tables": tables}
+        return {"parts": packed, "count": self.instances.count, "number": self.number, "tables": tables}
 
     def unpack(self, state: dict[str, Any], store: EventStore) -> None:
         """Put a snapshot back, in the place of what is held."""

@@ -17,32 +17,32 @@ from sql.plan.logical import Plan
 from sql.types import key_of
 
 
-def write_core(source: SourceWriter, made: SampleParts) -> None:
+def write_core(source: SourceWriter, parts: SampleParts) -> None:
     """Write the classes and functions of a composition."""
-    loop = _loop(source, made)
-    instance_class(source, "Instance", made.slots)
-    made.content.write_helpers(loop)
-    made.window.write_helpers(loop)
-    if made.shown is not None:
-        instance_class(source, "Shown", made.shown.slots)
-        made.shown.write_helpers(loop)
-        _write_fold(source, made)
-    for index, condition in enumerate(made.filters):
-        _write_enter(source, made, index, condition)
+    loop = _loop(source, parts)
+    instance_class(source, "Instance", parts.slots)
+    parts.content.write_helpers(loop)
+    parts.window.write_helpers(loop)
+    if parts.shown is not None:
+        instance_class(source, "Shown", parts.shown.slots)
+        parts.shown.write_helpers(loop)
+        _write_fold(source, parts)
+    for index, condition in enumerate(parts.filters):
+        _write_enter(source, parts, index, condition)
 
 
-def _loop(source: SourceWriter, made: SampleParts) -> LoopWriter:
-    names = made.functions.names
+def _loop(source: SourceWriter, parts: SampleParts) -> LoopWriter:
+    names = parts.functions.names
     names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf, "deque": deque}
     slots: dict[Any, Code] = {
-        ("analytic", i): Code(f"fixed_{i}", True, True) for i in range(len(made.plan.analytics))
+        ("analytic", i): Code(f"fixed_{i}", True, True) for i in range(len(parts.plan.analytics))
     }
     slots["event_time", None] = Code("at", False, True, NUMBER)
-    return made.functions.loop(source, slots)
+    return parts.functions.loop(source, slots)
 
 
-def _write_enter(source: SourceWriter, made: SampleParts, index: int, condition: Bound | None) -> None:
-    loop, window, is_timed = _loop(source, made), made.window, made.is_timed
+def _write_enter(source: SourceWriter, parts: SampleParts, index: int, condition: Bound | None) -> None:
+    loop, window, is_timed = _loop(source, parts), parts.window, parts.is_timed
     with loop.block(f"def enter_{index}(core, rows, {'instants' if is_timed else 'at'}):"):
         if is_timed:
             loop.line("due = core.instances.due_ms")
@@ -53,52 +53,54 @@ def _write_enter(source: SourceWriter, made: SampleParts, index: int, condition:
             loop.line("p = core.instances.whole")
             if not is_timed:
                 window.write_instant(loop)
-            write_locals(source, made.locals)
+            write_locals(source, parts.locals)
             window.write_first(loop)
-        if made.content.is_bounded:
+        if parts.content.is_bounded:
             loop.line("is_tight = not core.budget.takes(len(rows))")
-        _write_events(made, loop, index, condition)
+        _write_events(parts, loop, index, condition)
         if not keyed:
             window.write_end(loop)
 
 
-def write_each(source: SourceWriter, made: SampleParts) -> None:
+def write_each(source: SourceWriter, parts: SampleParts) -> None:
     """Write `enter_each`, the loop over the events of several rules that are alike, each with the core of its
     rule. The family keeps the next deadline, and gives an event that fails to its rule only."""
-    loop = _loop(source, made)
-    with loop.block(f"def enter_each(family, cores, rows, {'instants' if made.is_timed else 'at'}):"):
-        if made.is_timed:
+    loop = _loop(source, parts)
+    with loop.block(f"def enter_each(family, cores, rows, {'instants' if parts.is_timed else 'at'}):"):
+        if parts.is_timed:
             loop.line("due = family.earliest()")
-        each = "core, e, at in zip(cores, rows, instants)" if made.is_timed else "core, e in zip(cores, rows)"
+        each = (
+            "core, e, at in zip(cores, rows, instants)" if parts.is_timed else "core, e in zip(cores, rows)"
+        )
         with loop.block(f"for {each}:"):
-            if made.is_timed:
+            if parts.is_timed:
                 with loop.block("if at >= due:"):
                     loop.line("due = family.step(at)")
             loop.line("p = core.instances.whole")
-            made.window.write_instant(loop)
-            write_locals(source, made.locals)
+            parts.window.write_instant(loop)
+            write_locals(source, parts.locals)
             with source.attempt("family.again(core, e, at)", reads_error=False):
-                _write_event(made, loop, 0, made.filters[0])
+                _write_event(parts, loop, 0, parts.filters[0])
 
 
-def _write_events(made: SampleParts, loop: LoopWriter, index: int, condition: Bound | None) -> None:
-    with loop.block("for e, at in zip(rows, instants):" if made.is_timed else "for e in rows:"):
-        if made.is_timed:
+def _write_events(parts: SampleParts, loop: LoopWriter, index: int, condition: Bound | None) -> None:
+    with loop.block("for e, at in zip(rows, instants):" if parts.is_timed else "for e in rows:"):
+        if parts.is_timed:
             with loop.block("if at >= due:"):
                 loop.line("due = core.step(at)")
-            if not made.window.plan.partition_by:
-                made.window.write_instant(loop)
-            if made.plan.analytics or any(map(reads_clock, made.per_event())):
+            if not parts.window.plan.partition_by:
+                parts.window.write_instant(loop)
+            if parts.plan.analytics or any(map(reads_clock, parts.per_event())):
                 loop.line(f"{loop.names.bind(loop.expressions.context, 'context')}.now_ms = at")
-        if made.plan.joins:
-            sides = ", ".join("e" if place == index else "None" for place in range(len(made.plan.sources)))
+        if parts.plan.joins:
+            sides = ", ".join("e" if place == index else "None" for place in range(len(parts.plan.sources)))
             loop.line(f"e = ({sides},)")
-        with loop.source.attempt("core.fail(e, error, at)"):
-            _write_event(made, loop, index, condition)
+        with loop.source.attempt("core.owner.failed(e, error, at)"):
+            _write_event(parts, loop, index, condition)
 
 
-def _write_event(made: SampleParts, loop: LoopWriter, index: int, condition: Bound | None) -> None:
-    plan, window, content = made.plan, made.window, made.content
+def _write_event(parts: SampleParts, loop: LoopWriter, index: int, condition: Bound | None) -> None:
+    plan, window, content = parts.plan, parts.window, parts.content
     if plan.analytics:
         loop.line(f"{_fixed(plan)}= core.see(e, at)")
     loop.skip_unless(condition)
@@ -113,9 +115,9 @@ def _write_event(made: SampleParts, loop: LoopWriter, index: int, condition: Bou
         with loop.block("if p is None:"):
             loop.line("p = Instance(part)")
         window.write_instant(loop)
-        write_locals(loop.source, made.locals)
+        write_locals(loop.source, parts.locals)
     window.write_before(loop)
-    if plan.where is None or made.shown is not None:
+    if plan.where is None or parts.shown is not None:
         content.write_enter(loop)
     else:
         with loop.block(f"if {loop.true(plan.where)}:", plan.where.span):
@@ -131,9 +133,9 @@ def _write_event(made: SampleParts, loop: LoopWriter, index: int, condition: Bou
         window.write_end(loop)
 
 
-def _write_fold(source: SourceWriter, made: SampleParts) -> None:
+def _write_fold(source: SourceWriter, parts: SampleParts) -> None:
     """The rows of one sample, through WHERE, into what it shows."""
-    plan, shown, loop = made.plan, made.shown, _loop(source, made)
+    plan, shown, loop = parts.plan, parts.shown, _loop(source, parts)
     assert shown is not None
     with loop.block("def fold(core, p, events, trigger):"):
         write_locals(source, shown.locals)
@@ -143,10 +145,10 @@ def _write_fold(source: SourceWriter, made: SampleParts) -> None:
             if plan.analytics:
                 nothing = f"({'None, ' * len(plan.analytics)})"
                 loop.line(f"{_fixed(plan)}= event.extra or {nothing}")
-            with source.attempt("core.fail(e, error, trigger)"):
+            with source.attempt("core.owner.failed(e, error, trigger)"):
                 loop.skip_unless(plan.where)
-                if made.met_where is not None:
-                    loop.line(f"{loop.names.bind(made.met_where, 'met')}.note(at)")
+                if parts.met_where is not None:
+                    loop.line(f"{loop.names.bind(parts.met_where, 'met')}.note(at)")
                 shown.write_enter(loop)
     loop.line("")
 

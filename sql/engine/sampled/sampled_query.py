@@ -319,7 +319,7 @@ class SampleOutput:
         """An event could not be evaluated."""
         if self.query.analytic is not None:
             self.query.analytic.drop(row)
-        self.fail(row, error, at_ms, self.code.core.made)
+        self.fail(row, error, at_ms, self.code.core.code)
 
     def fail(self, row: object, error: BaseException, at_ms: int, code: Generated) -> None:
         """Count an error in generated text, and emit it."""
@@ -330,7 +330,7 @@ class SampleOutput:
     def failure(self, row: object, error: BaseException, at_ms: int, code: Generated) -> Emission:
         """Count what a generated text could not evaluate; its emission."""
         line = code.line_of(error)
-        own = self.code.sampled_rows.code if code is self.code.sampled_rows.code else self.code.core.made
+        own = self.code.sampled_rows.code if code is self.code.sampled_rows.code else self.code.core.code
         span = None if line is None else own.spans.get(line)
         known = (
             self.code.functions.failure(error) if span is None else positioned(error, span, self.plan.text)

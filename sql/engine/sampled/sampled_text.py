@@ -40,9 +40,9 @@ class SampledText(SharedCode):
         self.functions = self.text_functions()
         self.row_limit = row_limit(plan, self.functions)
         self.join = SourceJoinCode(plan, self.functions) if plan.joins else None
-        self.made = self.composed(plan, tap)
-        self.core = CoreCode(self.made)
-        self.sampled_rows = SampledRows(plan, self.text_functions(), self.hits, self.made.entries)
+        self.parts = self.composed(plan, tap)
+        self.core = CoreCode(self.parts)
+        self.sampled_rows = SampledRows(plan, self.text_functions(), self.hits, self.parts.entries)
 
     def composed(self, plan: Plan, tap: Tap | None = None) -> SampleParts:
         """The parts of the windows of a plan like the rule's."""
@@ -71,12 +71,12 @@ class SampledText(SharedCode):
         Aggregates that read more than numbers are not shared, nor expressions that count divisions by zero
         for their rule or read its time.
         """
-        plan, made, window = self.plan, self.made, self.plan.window
+        plan, parts, window = self.plan, self.parts, self.plan.window
         if window is None or window.partition_by or not plan.emits_as_made or plan.options.emit_empty:
             return False
-        if not isinstance(made.content, Folded) or not isinstance(made.window, OnGrid):
+        if not isinstance(parts.content, Folded) or not isinstance(parts.window, OnGrid):
             return False
-        own = plan.analytics or any(map(_is_the_rules_own, made.per_event()))
+        own = plan.analytics or any(map(_is_the_rules_own, parts.per_event()))
         return not own and all(map(is_numeric, plan.aggregates))
 
     def signature_of(self, plan: Plan) -> Hashable:
@@ -86,9 +86,9 @@ class SampledText(SharedCode):
 
     def code_for_each(self, plan: Plan) -> Generated:
         """The loop over the events of rules alike."""
-        made, writer = self.composed(plan), SourceWriter()
-        write_each(writer, made)
-        return Generated(writer, made.functions.names.bound)
+        parts, writer = self.composed(plan), SourceWriter()
+        write_each(writer, parts)
+        return Generated(writer, parts.functions.names.bound)
 
 
 def _is_the_rules_own(expression: Bound) -> bool:

@@ -102,7 +102,7 @@ class WindowFamily(Family[SampledQuery, Core]):
             query = self.queries[core]
             query.now_ms = max(query.now_ms, self.last_ms[core])
             self.counted[query.name] += count
-            core.content.note_came(count, core.parts)
+            core.content.note_came(count, core.all)
         self.met.clear()
         self.last_ms.clear()
         self.uncounted = 0

@@ -37,7 +37,7 @@ class StateWindow(Window):
     def _write_begins(self, loop: LoopWriter) -> None:
         """A condition that cannot be evaluated is an error event, and does not hold."""
         assert self.plan.begin is not None
-        with loop.source.attempt("core.fail(e, error, at)", "begins = False"):
+        with loop.source.attempt("core.owner.failed(e, error, at)", "begins = False"):
             text = loop.true(self.plan.begin)
             loop.line(f"begins = {text}", self.plan.begin.span)
 
