@@ -1,5 +1,5 @@
-"""Deadlines: of partitions and levels of contexts, of statements in partitions, of windows by key, of the
-timers of a pattern.
+"""Deadlines: of rules, of partitions and levels of contexts, of statements in partitions, of windows by key,
+of the timers of a pattern.
 
 A heap: what no longer holds is dropped when it comes to the top, or when it is more than half of all.
 """

@@ -258,6 +258,10 @@ class FirstUpdate(Given):
         self.open = True
 
 
+SWEEP_MIN = 64
+"""So many marks that no longer hold may stay."""
+
+
 class FirstPerGroup(Given):
     """first of groups: per group a row at once, then mute for the period since it, or until
     n more of its events."""
@@ -275,6 +279,8 @@ class FirstPerGroup(Given):
         self.count = count
         self.marks: dict[Any, int] = {}
         """Per group until when it is mute, or how many of its events have been held back."""
+        self.marks_max = SWEEP_MIN
+        """With more marks those of groups that are mute no longer are dropped."""
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
         touched = dict.fromkeys(row.key for row in (*update.new, *update.old))
@@ -294,6 +300,9 @@ class FirstPerGroup(Given):
         if self.period_ms is not None:
             if mark is not None and now < mark:
                 return False
+            if len(self.marks) > self.marks_max:
+                self.marks = {each: until for each, until in self.marks.items() if now < until}
+                self.marks_max = SWEEP_MIN + 2 * len(self.marks)
             self.marks[key] = self.period_ms(now)
             return True
         assert self.count is not None
