@@ -12,10 +12,12 @@ from sql.plan.logical import Plan
 def check_statement(
     problems: Problems, context: ContextPlan, streams: set[str], span: Span, catalog: Catalog
 ) -> None:
-    """A statement of a segmented context reads a stream that the context divides, or a relation of its
-    partitions."""
-    if any(name in catalog.streams and catalog.streams[name].context == context.name for name in streams):
+    """A statement of a segmented context that reads streams reads one that the context divides, or a relation
+    of its partitions."""
+    found = {name: catalog.streams[name] for name in streams if name in catalog.streams}
+    if any(stream.context == context.name for stream in found.values()):
         return
+    streams = {name for name in streams if name not in found or not found[name].is_relation}
     for level in context.levels:
         if streams and level.listed and not level.listed & streams:
             listed = " or ".join(f"'{name}'" for name in sorted(level.listed))
@@ -74,7 +76,7 @@ def note_ends(problems: Problems, plan: Plan) -> None:
     context, output = plan.context, plan.output
     if context is None or output is None or output.terminated is None or output.mode == "snapshot":
         return
-    if plan.aggregates:
+    if plan.aggregates and output.mode != "default":
         return
     for item in plan.items:
         if context.names_end(item.value) and not reads_partition_alone(item.value):

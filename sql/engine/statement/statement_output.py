@@ -66,9 +66,13 @@ class ContentReader:
 
 
 def _ends(plan: Plan, functions: FunctionSet) -> dict[str, Callable[..., Any]]:
-    """The columns of rows of single events that show what ends the partition, and nothing of the event."""
+    """The columns that show what ends the partition, and nothing of the event: rows made before get them at
+    the end, but for `all` and `last` of rows of single events with aggregates, which are as they were made."""
     context, output = plan.context, plan.output
-    if context is None or output is None or output.terminated is None or plan.aggregates:
+    if context is None or output is None or output.terminated is None:
+        return {}
+    is_of_groups = output.mode == "last" and plan.row_kind == "group"
+    if plan.aggregates and output.mode != "default" and not is_of_groups:
         return {}
     return {
         item.name: functions.value(item.value)
@@ -172,12 +176,18 @@ class Output:
     def tick(self, now_ms: int) -> None:
         """The output limit is due."""
         assert self.limit is not None
-        # In a partition `last`, and `all` but of plain rows, emit nothing where nothing has come.
-        mode = None if self.plan.output is None else self.plan.output.mode
-        is_quiet = mode == "last" or (mode == "all" and self.plan.row_kind != "plain")
-        is_ticked = self.statement.env.partition is None or not is_quiet
         for rows in self.limit.advance(now_ms):
-            self.give(*rows, now_ms, is_ticked=is_ticked)
+            self.give(*rows, now_ms, is_ticked=self._ticks(rows))
+
+    def _ticks(self, rows: tuple[list[Any], list[Any]]) -> bool:
+        """True if the output that is due is emitted even without rows, as it always is outside of partitions."""
+        assert self.plan.output is not None
+        mode, kind = self.plan.output.mode, self.plan.row_kind
+        if self.statement.env.partition is None or mode == "snapshot" or self.plan.selector == "rstream":
+            return True
+        if mode == "last":
+            return kind == "aggregate" or (kind == "plain" and any(rows))
+        return kind == "plain"
 
     def tick_after(self, new: list[Any], old: list[Any], now_ms: int) -> None:
         """The output limit is due, behind the rows of the updates before it."""
