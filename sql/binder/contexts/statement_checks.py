@@ -12,14 +12,11 @@ from sql.plan.logical import Plan
 def check_statement(
     problems: Problems, context: ContextPlan, streams: set[str], span: Span, catalog: Catalog
 ) -> None:
-    """A statement of a segmented context that reads streams reads one that the context divides, or a relation
-    of its partitions."""
-    found = {name: catalog.streams[name] for name in streams if name in catalog.streams}
-    if any(stream.context == context.name for stream in found.values()):
-        return
-    streams = {name for name in streams if name not in found or not found[name].is_relation}
+    """A statement of a segmented context that reads streams reads one that the context divides."""
+    known = catalog.streams
+    events = {name for name in streams if name not in known or not known[name].is_relation}
     for level in context.levels:
-        if streams and level.listed and not level.listed & streams:
+        if events and level.listed and not level.listed & events:
             listed = " or ".join(f"'{name}'" for name in sorted(level.listed))
             problems.error(
                 "B817",

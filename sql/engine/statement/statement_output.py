@@ -66,8 +66,8 @@ class ContentReader:
 
 
 def _ends(plan: Plan, functions: FunctionSet) -> dict[str, Callable[..., Any]]:
-    """The columns that show what ends the partition, and nothing of the event: rows made before get them at
-    the end, but for `all` and `last` of rows of single events with aggregates, which are as they were made."""
+    """The columns that show what ends the partition, and nothing of the event. Rows that were made before get
+    them at the end, but for `all` and `last` of single events with aggregates."""
     context, output = plan.context, plan.output
     if context is None or output is None or output.terminated is None:
         return {}
@@ -180,7 +180,7 @@ class Output:
             self.give(*rows, now_ms, is_ticked=self._ticks(rows))
 
     def _ticks(self, rows: tuple[list[Any], list[Any]]) -> bool:
-        """True if the output that is due is emitted even without rows, as it always is outside of partitions."""
+        """True if an output that is due is emitted even without rows: outside of partitions it always is."""
         assert self.plan.output is not None
         mode, kind = self.plan.output.mode, self.plan.row_kind
         if self.statement.env.partition is None or mode == "snapshot" or self.plan.selector == "rstream":
