@@ -32,6 +32,8 @@ REFUSED = [
     ("create context C initiated by distinct(id) S terminated after 1 sec", "B816"),
     ("create context C initiated @now and S as s terminated after 1 sec", "B816"),
     (BY_KEY + "context C select * from S", "B817"),
+    (BY_KEY + "context C create window W#keepall as E; context C on S delete from W", "B817"),
+    (BY_KEY + "create window W#keepall as E; context C select W.id from S#lastevent as s, W", "B817"),
     ("select * from E output when terminated", "B818"),
     ("select context.id from E", "B818"),
     ("select E.id from E where context.s.n > 1", "B818"),
