@@ -81,6 +81,17 @@ def _ends(plan: Plan, functions: FunctionSet) -> dict[str, Callable[..., Any]]:
     }
 
 
+def _ticks(plan: Plan, rows: tuple[list[Any], list[Any]]) -> bool:
+    """True if an output that is due in a partition is emitted even without rows. Elsewhere each is."""
+    assert plan.output is not None
+    mode, kind = plan.output.mode, plan.row_kind
+    if mode == "snapshot" or plan.selector == "rstream":
+        return True
+    if mode == "last":
+        return kind == "aggregate" or (kind == "plain" and any(rows))
+    return kind == "plain"
+
+
 class Output:
     """The output of one running statement."""
 
@@ -176,18 +187,9 @@ class Output:
     def tick(self, now_ms: int) -> None:
         """The output limit is due."""
         assert self.limit is not None
+        is_alone = self.statement.env.partition is None
         for rows in self.limit.advance(now_ms):
-            self.give(*rows, now_ms, is_ticked=self._ticks(rows))
-
-    def _ticks(self, rows: tuple[list[Any], list[Any]]) -> bool:
-        """True if an output that is due is emitted even without rows: outside of partitions it always is."""
-        assert self.plan.output is not None
-        mode, kind = self.plan.output.mode, self.plan.row_kind
-        if self.statement.env.partition is None or mode == "snapshot" or self.plan.selector == "rstream":
-            return True
-        if mode == "last":
-            return kind == "aggregate" or (kind == "plain" and any(rows))
-        return kind == "plain"
+            self.give(*rows, now_ms, is_ticked=is_alone or _ticks(self.plan, rows))
 
     def tick_after(self, new: list[Any], old: list[Any], now_ms: int) -> None:
         """The output limit is due, behind the rows of the updates before it."""
