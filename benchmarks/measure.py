@@ -105,6 +105,12 @@ class Bench:
         if self.laps:
             self.batches = self.laps.pop(0)
 
+    def warm(self) -> None:
+        """Fill the windows and warm the code; no rule may fail, for an error costs less than a result."""
+        self.run()
+        for name in self.engine.queries:
+            assert not self.engine.counters(name)["errors"], name
+
     @property
     def events(self) -> int:
         """How many events a run takes."""
@@ -123,7 +129,7 @@ def against_decoding(
 ) -> Result:
     """The cost of an event with these rules, in costs of decoding it."""
     bench = Bench(rules, messages, laps=rounds + 1 if event_time else 0, before=before)
-    bench.run()  # fills the windows, warms the code
+    bench.warm()
     decoding, whole = in_turns((bench.decode, bench.run), rounds)
     return in_decodings(name, bench.events, decoding, whole, bar)
 
@@ -145,7 +151,7 @@ def against_smallest(name: str, benches: dict[int, Bench], bar: float | None, ro
     """The cost of an event at the last of these sizes, in costs of one at the first; a line
     says the cost at each."""
     for bench in benches.values():
-        bench.run()
+        bench.warm()
     seconds = in_turns([bench.run for bench in benches.values()], rounds)
     costs = {size: took / benches[size].events * 1e9 for took, size in zip(seconds, benches, strict=True)}
     base, *_, cost = costs.values()

@@ -53,7 +53,7 @@ def many_alive() -> Result:
 def idle() -> Result:
     """100,000 searches are alive, and no event fits any."""
     bench = Bench([FOLLOWED_BY.format("1 day")], [payload(key, 1, key) for key in range(100_000)])
-    bench.run()
+    bench.warm()
     bench.feed([payload(key % 1_000, 3, key) for key in range(50_000)])
     decoding, whole = in_turns((bench.decode, bench.run), 5)
     return in_decodings("pattern_idle", bench.events, decoding, whole, 1.6)

@@ -89,18 +89,12 @@ def row(number: int) -> dict[str, object]:
     return {"dev": f"pump-{number:04d}", "temp": number / 10, "place": float(number)}
 
 
-def warm(bench: RelationBench) -> None:
-    """Run once; the statement must not fail."""
-    bench.run()
-    assert not bench.engine.counters("measured")["errors"]
-
-
 def measured(name: str) -> Result:
     """One statement beside `ROWS` rows, and how much more it costs than beside `FEW`."""
     declarations, statement, bar = CASES_OF[name]
     few, many = (RelationBench(declarations, statement, rows) for rows in (FEW, ROWS))
-    warm(few)
-    warm(many)
+    few.warm()
+    many.warm()
     decoding, small, whole = in_turns((many.decode, few.run, many.run), ROUNDS)
     result = in_decodings(name, many.events, decoding, whole, bar)
     result.lines.append(f"{name}_growth ratio {whole / small:.2f}")
@@ -142,7 +136,7 @@ class LookupBench(Bench):
 def lookup_cached() -> Result:
     """An event whose row of an asked table is in the cache."""
     bench = LookupBench()
-    bench.run()
+    bench.warm()
     bench.answer_all()
     rows = bench.engine.counters("measured")["rows_out"]
     assert rows == bench.events

@@ -13,9 +13,6 @@ from sql.algebra.join.store import Pulled
 from sql.errors import Fail
 from sql.plan.logical import Plan
 
-FEW = 8
-"""So many events are looked through one by one."""
-
 
 class Passing(JoinSources):
     """The rows of the sources of a join, beside the functions that its text calls."""
@@ -44,7 +41,7 @@ class Passing(JoinSources):
         them."""
         for place in self.starts:
             for side in changes.get(place, Delta())[: 2 if self.is_outer else 1]:
-                yield side if len(side) <= FEW else dict.fromkeys(side)
+                yield dict.fromkeys(side)
 
     def content(self) -> Iterable[Event]:
         """The joined rows of the rows that are there, in the order in which the last of each came."""
