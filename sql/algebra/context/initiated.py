@@ -135,13 +135,14 @@ class InitiatedLevel(LiveLevel):
 
     def snapshot(self) -> dict[str, Any]:
         starting = None if self.starting is None else self.starting.pattern.snapshot()
-        return {**super().snapshot(), "starting": starting}
+        return {**super().snapshot(), "starting": starting, "since": self.since}
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
         if state["starting"] is not None:
             assert isinstance(self.definition.start, PatternCondition)
             self.starting = PatternWatch(self.definition.start, ())
             self.starting.restore(state["starting"], now_ms)
+        self.since = state.get("since", 0)  # earlier states have none
         super().restore(state, now_ms)
 
 
@@ -163,6 +164,10 @@ class NonOverlappingLevel(InitiatedLevel):
         else:
             self._await(now_ms, now_ms)
 
+    def started(self, partition: Partition, now_ms: int) -> None:
+        self.since = self.life.next_watch()
+        super().started(partition, now_ms)
+
     def not_started(self, now_ms: int) -> None:
         if not isinstance(self.definition.start, NowPlan):
             self._await(now_ms, now_ms + 1)  # the next start may be possible
@@ -177,6 +182,7 @@ class NonOverlappingLevel(InitiatedLevel):
 
     def _await(self, now_ms: int, earliest_ms: int) -> None:
         """Watch for the start, which time causes at `earliest_ms` or later."""
+        self.since = self.life.next_watch()
         start = self.definition.start
         if isinstance(start, NowPlan):
             self.open(now_ms)

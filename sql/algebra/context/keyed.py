@@ -174,8 +174,7 @@ class CategoryLevel(LiveLevel):
         if arrival.stream != self.definition.stream:
             self.visit_all(arrival)
             return
-        for partition in self.belonging(arrival):
-            self.visit(partition, arrival)
+        self.visit_each(self.belonging(arrival), arrival)
 
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         definition, event = self.definition, arrival.event

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
@@ -10,6 +11,8 @@ from sql.algebra.context.ends import Ends
 from sql.algebra.context.lifecycle import Lifecycle
 from sql.algebra.context.partition import Arrival, Level, LevelDefinition, Partition
 from sql.algebra.event_store import pack_key, unpack_key
+
+_since_of = attrgetter("since")
 
 
 class LiveLevel(Level):
@@ -69,9 +72,17 @@ class LiveLevel(Level):
         if self.is_innermost:
             arrival.whole.append(self)
             return
-        for partition in self.partitions() if before is None else before:
-            if partition.below is not None:
-                partition.below.act(arrival)
+        self.visit_each(self.partitions() if before is None else before, arrival)
+
+    def visit_each(self, partitions: Iterable[Partition], arrival: Arrival) -> None:
+        """An event belongs to these partitions. The levels in them act in the order in which they began to
+        watch for what starts or ends theirs."""
+        if self.is_innermost:
+            arrival.targets.extend(partitions)
+            return
+        levels = [partition.below for partition in partitions if partition.below is not None]
+        for level in sorted(levels, key=_since_of):
+            level.act(arrival)
 
     def offer(self, arrival: Arrival) -> None:
         before = list(self.belonging(arrival))

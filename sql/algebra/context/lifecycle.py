@@ -121,6 +121,8 @@ class Lifecycle:
         """The innermost partitions."""
         self.next_id = 0
         self.next_outer = 0
+        self.watches = 0
+        """How often a level has begun to watch for what starts or ends its partitions."""
         self.counts = {"partitions_started": 0, "partitions_ended": 0, "partitions_refused": 0}
         self.deadlines: Deadlines[Partition | Level] = Deadlines()
         self.root: Level | None = None
@@ -170,6 +172,11 @@ class Lifecycle:
     def level(self, depth: int, parent: Partition | None) -> Level:
         """A level inside a partition."""
         return self.makers[depth](self, parent)
+
+    def next_watch(self) -> int:
+        """The place of a level that begins to watch for an event, behind all others."""
+        self.watches += 1
+        return self.watches
 
     def move_end(self, partition: Partition, due_ms: int | None) -> None:
         """Time will end a live partition, or may, at another instant; None: never."""
@@ -281,7 +288,8 @@ class Lifecycle:
     def snapshot(self) -> dict[str, Any]:
         """The life cycle as plain JSON-able data; the statements' own state is theirs to save."""
         root = None if self.root is None else self.root.snapshot()
-        return {"next_id": self.next_id, "serial": self.next_outer, "counts": dict(self.counts), "root": root}
+        numbers = {"next_id": self.next_id, "serial": self.next_outer, "watches": self.watches}
+        return {**numbers, "counts": dict(self.counts), "root": root}
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
         """Put a snapshot back; partitions are started anew, so that the statements can
@@ -293,6 +301,7 @@ class Lifecycle:
             self.root.restore(state["root"], now_ms)
         self.live = Living(self.live)
         self.next_id, self.next_outer = state["next_id"], state["serial"]
+        self.watches = state.get("watches", 0)  # earlier states have none
 
     def put_back(self, partition: Partition, below: dict[str, Any] | None, now_ms: int) -> None:
         """A partition from data lives again, with the level inside it."""

@@ -116,6 +116,8 @@ class Level(ABC):
         """The live partitions, in order of allocation."""
         self.due_ms: int | None = None
         """When time starts a partition; None: never."""
+        self.since = 0
+        """Its place among the levels that watch for a start or an end: in the order in which they began."""
 
     def partitions(self) -> list[Partition]:
         """The live partitions of this level, in order of allocation."""
