@@ -88,8 +88,14 @@ def _ticks(plan: Plan, rows: tuple[list[Any], list[Any]]) -> bool:
     if mode == "snapshot" or plan.selector == "rstream":
         return True
     if mode == "last":
-        return kind == "aggregate" or (kind == "plain" and any(rows))
+        return _is_kept_back(plan, rows) or (kind == "plain" and any(rows))
     return kind == "plain"
+
+
+def _is_kept_back(plan: Plan, rows: tuple[list[Any], list[Any]]) -> bool:
+    """True if HAVING keeps back what `last` of only aggregates shows each time."""
+    assert plan.output is not None
+    return plan.output.mode == "last" and plan.row_kind == "aggregate" and not any(rows)
 
 
 class Output:
@@ -211,7 +217,8 @@ class Output:
         for window in self.statement.windows:
             window.end_step()
         for new, old in self.limit.terminate(now_ms):
-            self.give(self._named(new), self._named(old), now_ms, is_ticked=self.limit.given.ends_empty)
+            is_ticked = self.limit.given.ends_empty or _is_kept_back(self.plan, (new, old))
+            self.give(self._named(new), self._named(old), now_ms, is_ticked=is_ticked)
 
     def _named(self, rows: list[Any]) -> list[Any]:
         """Rows with what ends the partition, which was not known when they were made."""
