@@ -35,10 +35,11 @@ class MembersText:
         self.any_of = AnswerText(replace(part, kind="exists"), store, functions, is_indexed=False).answer
 
     def over(self, store: RowStore) -> Answer:
-        """The values in one store, for an event."""
-        index = store.by_key(self.names)
-        assert index is not None
-        values, find = self.values.over(store), partial(rows_of, index)
+        """The values in one store, for an event; all of them where the store has no index."""
+        index, values = store.by_key(self.names), self.values.over(store)
+        if index is None:
+            return values
+        find = partial(rows_of, index)
         return partial(Members, IndexedColumn(self.classes, find, store.content, self.any_of, values))
 
     def ahead(self, store: RowStore) -> None:
