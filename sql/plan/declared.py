@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql.aggregates.base import Aggregate
+from sql.plan.bound import Read
 from sql.plan.clauses import SourcePlan
 from sql.record import Record, field
 from sql.syntax import Expr
@@ -40,6 +41,15 @@ class WindowDeclaration(Record):
     def keys(self) -> tuple[str, ...]:
         """No columns: a window has no primary key."""
         return ()
+
+    def replaces(self, columns: tuple[str, ...]) -> bool:
+        """True if a data window lets go of a row when another with the same values of these columns comes."""
+        windows = {window.name: window.arguments for window in self.source.windows}
+        if self.source.union or "groupwin" in windows:
+            return False
+        keys = windows.get("unique", {}).get("keys")
+        by_key = keys is not None and all(isinstance(key, Read) and key.column in columns for key in keys)
+        return by_key or "lastevent" in windows
 
 
 class AggregateColumn(Record):

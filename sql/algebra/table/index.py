@@ -75,6 +75,10 @@ class HashIndex:
         """A row left."""
         self.rows.discard(self.key(event), event)
 
+    def empty(self) -> HashIndex:
+        """An index by the same columns over no rows."""
+        return HashIndex(self.key)
+
     def holder(self, row: Event) -> Event | None:
         """The row that has this row's key, if one has."""
         return next(iter(self.rows.of(self.key(row))), None)
@@ -109,6 +113,10 @@ class OrderedIndex:
         """The rows of a key whose value is in the range; at least one of its ends is known."""
         rows = self.by_key.get(key)
         return () if rows is None or has_null(key) else rows.between(*span)
+
+    def empty(self) -> OrderedIndex:
+        """An index by the same columns over no rows."""
+        return OrderedIndex(self.key, self.value)
 
     def holder(self, row: Event) -> Event | None:
         """The row that has this row's key and value, if one has."""
@@ -204,9 +212,13 @@ class Indexes:
         for index in self.all:
             index.remove(event)
 
-    def check(self, row: Event, leaving: Mapping[Event, Any]) -> None:
-        """Raise DataError where a unique index has a row of the same key that is not leaving."""
+    def check(self, rows: Iterable[Event], leaving: Mapping[Event, Any]) -> None:
+        """Raise DataError where a row that comes has the key, in a unique index, of another or of a row
+        that is not leaving."""
         for name, index in self.unique.items():
-            holder = index.holder(row)
-            if holder is not None and holder not in leaving:
-                raise DataError(f"a row of this key is there already: unique index '{name}'")
+            coming = index.empty()
+            for row in rows:
+                holder = index.holder(row)
+                if coming.holder(row) is not None or (holder is not None and holder not in leaving):
+                    raise DataError(f"a row of this key is there already: unique index '{name}'")
+                coming.add(row)

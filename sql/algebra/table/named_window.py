@@ -81,7 +81,9 @@ class NamedWindow:
         return None if self.batches else self.indexes.in_order(equal, ordered, self.rows).find
 
     def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
-        """A declared index. Raises DataError where rows collide in a unique one."""
+        """A declared index. Raises DataError where rows collide in a unique one; a row that a data window
+        replaces collides with none."""
+        unique = unique and not self.declaration.replaces((*equal, *filter(None, (ordered,))))
         self.named[name] = self.indexes.declare(name, equal, ordered, self.rows, unique=unique)
 
     # --- writing --------------------------------------------------------------------------------------------
@@ -99,7 +101,7 @@ class NamedWindow:
     def _exchange(self, events: Sequence[KeptRow], removed: Iterable[Event], now_ms: int) -> Delta:
         leaving = dict.fromkeys(removed)
         leaving |= dict.fromkeys(self.bounded.room(len(self.rows) - len(leaving), len(events), leaving))
-        self._check(events, leaving)
+        self.indexes.check(events, leaving)
         for event in events:
             self.seq += 1
             event.seq = self.seq
@@ -118,10 +120,6 @@ class NamedWindow:
         came = [self.made(row, now_ms) for _, row in written]
         self._exchange(came, before, now_ms)
         return [event.row for event in came], [event.row for event in before]
-
-    def _check(self, rows: Sequence[Event], leaving: Mapping[Event, Any]) -> None:
-        for row in rows if self.indexes.unique else ():
-            self.indexes.check(row, leaving)
 
     def _apply(self, delta: Delta, now_ms: int) -> Delta:
         """Let the data windows take a change in."""

@@ -195,8 +195,7 @@ class Table:
                 of_key = f" of the key {key!r}" if key != () else ", its only one,"
                 raise DataError(f"table '{self.name}' has a row{of_key} already")
             taken.add(key)
-            if self.indexes.unique:
-                self.indexes.check(row, leaving)
+        self.indexes.check(rows, leaving)
 
     # --- aggregating ----------------------------------------------------------------------------------------
 

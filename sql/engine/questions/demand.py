@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sql import syntax as ast
 from sql.algebra.context.selectors import Selector
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Event
 from sql.binder.scope import Site
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
@@ -156,7 +156,7 @@ class Question:
         return [] if relation.kind == "table" else changed.came
 
     def insert(self, statement: ast.InsertRows) -> list[Row]:
-        """The rows that INSERT has added to a named window."""
+        """The rows of INSERT into a named window, those too that its data windows keep back or refuse."""
         name = statement.into.stream
         relation = self.catalog.relations.get(name)
         if relation is None:
@@ -164,8 +164,9 @@ class Question:
             raise _refused(self.text, statement, f"unknown named window or table '{name}'", hint)
         columns = statement.into.columns or relation.columns
         rows = [self._row(statement, values, columns) for values in statement.rows]
-        delta: Delta = relation.change(rows, (), self.env.now_ms)
-        return [] if relation.kind == "table" else [event.row for event in delta.inserted]
+        relation.change(rows, (), self.env.now_ms)
+        whole = [{name: row.get(name) for name in relation.columns} for row in rows]
+        return [] if relation.kind == "table" else whole
 
     def _row(self, statement: ast.InsertRows, values: tuple[ast.Expr, ...], columns: tuple[str, ...]) -> Row:
         if len(values) != len(columns):
