@@ -163,3 +163,7 @@ class Update(NamedTuple):
     inserted: int = 0
     removed: int = 0
     keys: tuple[Any, ...] = ()
+    came: Sequence[Any] = ()
+    """The group of each event that came, where the output limit counts the events of groups."""
+    left: Sequence[Any] = ()
+    """The group of each event that left, likewise."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event_store import pack_key, unpack_key
+from sql.algebra.output.mute import Mute
 from sql.algebra.stored import PLAIN, Form, Layout, Stored
 from sql.emission import Out, Update, shown
 from sql.types import Plain, Saved
@@ -29,11 +30,7 @@ OUTS_BY_KEY = Form(lambda rows: _pack(rows.values()), lambda state: {row.key: ro
 """Output rows in order, and those of each group."""
 
 KEYS = Form(lambda keys: [*map(pack_key, keys)], lambda state: dict.fromkeys(map(unpack_key, state)))
-MARKS = Form(
-    lambda marks: [(pack_key(key), mark) for key, mark in marks.items()],
-    lambda state: {unpack_key(key): mark for key, mark in state},
-)
-"""The keys of groups, and a number of each."""
+"""The keys of groups."""
 
 
 class Given(Stored, ABC):
@@ -258,62 +255,51 @@ class FirstUpdate(Given):
         self.open = True
 
 
-SWEEP_MIN = 64
-"""So many marks that no longer hold may stay."""
-
-
 class FirstPerGroup(Given):
-    """first of groups: per group a row at once, then mute for the period since it, or until
-    n more of its events."""
+    """first of groups: per group a row at once, then mute. Each event of an update is asked; of a group for
+    which several pass, the last."""
 
     ends = False
-    stored = (("marks", MARKS),)
 
-    def __init__(
-        self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None, *, is_of_events: bool
-    ) -> None:
-        """`is_of_events`: rows are those of events, and only the first of a group passes, not an old one
-        beside it."""
+    def __init__(self, mute: Mute, *, is_of_events: bool) -> None:
+        """`is_of_events`: rows are those of events, and one of a group passes, not an old one beside it."""
+        self.mute = mute
         self.is_of_events = is_of_events
-        self.period_ms = period_ms
-        self.count = count
-        self.marks: dict[Any, int] = {}
-        """Per group until when it is mute, or how many of its events have been held back."""
-        self.marks_max = SWEEP_MIN
-        """With more marks those of groups that are mute no longer are dropped."""
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
-        touched = dict.fromkeys(row.key for row in (*update.new, *update.old))
-        passing = {key for key in touched if self._passes(key, now)}
+        new, old = self._of_events(update, now) if self.is_of_events else self._of_groups(update, now)
+        return (list(new.values()), list(old.values())) if new or old else None
+
+    def _of_events(self, update: Update, now: int) -> tuple[dict[Any, Out], dict[Any, Out]]:
         new: dict[Any, Out] = {}
         old: dict[Any, Out] = {}
         for row in update.new:
-            if row.key in passing:
-                new.setdefault(row.key, row)
+            if self.mute.passes(row.key, now, is_new=True):
+                new[row.key] = row
         for row in update.old:
-            if row.key in passing and not (self.is_of_events and row.key in new):
-                old.setdefault(row.key, row)
-        return (list(new.values()), list(old.values())) if new or old else None
+            if self.mute.passes(row.key, now, is_new=False):
+                new.pop(row.key, None)
+                old[row.key] = row
+        return new, old
 
-    def _passes(self, key: object, now: int) -> bool:
-        mark = self.marks.get(key)
-        if self.period_ms is not None:
-            if mark is not None and now < mark:
-                return False
-            if len(self.marks) > self.marks_max:
-                self.marks = {each: until for each, until in self.marks.items() if now < until}
-                self.marks_max = SWEEP_MIN + 2 * len(self.marks)
-            self.marks[key] = self.period_ms(now)
-            return True
-        assert self.count is not None
-        if mark is not None and mark + 1 < self.count():
-            self.marks[key] = mark + 1
-            return False
-        self.marks[key] = 0
-        return True
+    def _of_groups(self, update: Update, now: int) -> tuple[dict[Any, Out], dict[Any, Out]]:
+        new = {row.key: row for row in update.new}
+        old = {row.key: row for row in update.old}
+        passing = {key for key in update.came if key in new and self.mute.passes(key, now, is_new=True)}
+        passing |= {key for key in update.left if key in old and self.mute.passes(key, now, is_new=False)}
+        return (
+            {key: row for key, row in new.items() if key in passing},
+            {key: row for key, row in old.items() if key in passing},
+        )
 
     def give(self) -> None:
         return None
+
+    def snapshot(self) -> Saved:
+        return self.mute.snapshot()
+
+    def restore(self, state: Saved) -> None:
+        self.mute.restore(state)
 
 
 class Snapshot(Given):

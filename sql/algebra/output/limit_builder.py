@@ -22,6 +22,7 @@ from sql.algebra.output.given import (
 )
 from sql.algebra.output.last_valid import LastValid, Value
 from sql.algebra.output.limited_output import LimitedOutput
+from sql.algebra.output.mute import Mute, MuteForEvents, MuteUntil
 from sql.algebra.output.output_triggers import (
     After,
     Always,
@@ -115,7 +116,7 @@ class LimitBuilder(Record):
         if mode == "snapshot":
             return Snapshot(self.present)
         if mode == "first":
-            return self._first_per_group(output) if grouped else self._first()
+            return self._first_of(output, grouped=grouped)
         if mode == "all" and grouped:
             return (AllGroups if kind == "group" else AllGroupEvents)(self.current)
         if self.touched is not None:
@@ -126,22 +127,20 @@ class LimitBuilder(Record):
             return LastValue(self.present) if kind == "aggregate" else LastRows()
         return Everything(self.present if kind == "aggregate" else None, ends_empty=kind == "plain")
 
-    def _first_per_group(self, output: OutputPlan) -> Given:
-        every, count = output.every, output.every_events
-        of_events = self.plan.row_kind == "group_event"
-        if every is not None:
-            functions, zone = self.functions, self.zone
-            return FirstPerGroup(
-                lambda now: period(every, functions).add(now, zone), None, is_of_events=of_events
-            )
-        if output.at:
-            return FirstPerGroup(self._crontab(output), None, is_of_events=of_events)
-        if count is not None:
-            return FirstPerGroup(None, lambda: size(count, self.functions), is_of_events=of_events)
-        return self._first()
+    def _first_of(self, output: OutputPlan, *, grouped: bool) -> Given:
+        mute = self._mute(output) if grouped else None
+        if mute is None:
+            return FirstUpdate(self.plan.selector)
+        return FirstPerGroup(mute, is_of_events=self.plan.row_kind == "group_event")
 
-    def _first(self) -> Given:
-        return FirstUpdate(self.plan.selector)
+    def _mute(self, output: OutputPlan) -> Mute | None:
+        """How long a group is mute; None where a condition says so for all."""
+        functions, zone, every, count = self.functions, self.zone, output.every, output.every_events
+        if every is not None:
+            return MuteUntil(lambda now: period(every, functions).add(now, zone))
+        if output.at:
+            return MuteUntil(self._crontab(output))
+        return None if count is None else MuteForEvents(lambda: size(count, functions))
 
 
 def counted_condition(

@@ -41,6 +41,10 @@ class Show:
         self.makes_outs = self.collects or self.defers is not None
         """True if rows carry the key of their group."""
         self.has_old = plan.selector != "istream" or self.collects
+        self.counts_groups = (
+            self.collects and self.kind == "group" and plan.output is not None and plan.output.mode == "first"
+        )
+        """True if updates tell the group of each of their events."""
         self.is_ordered = plan.orders_rows
         self.is_direct = not self.makes_outs and not self.is_ordered
         """True if rows become an emission as they are."""
@@ -102,6 +106,8 @@ class Show:
         if self.collects:
             source.line("new, old = [], []")
             source.line("number_in = number_out = 0")
+        if self.counts_groups:
+            source.line("keys_in, keys_out = [], []")
         if self.kind == "group":
             source.line("changed = {}")
         elif self.kind == "aggregate":
@@ -132,16 +138,23 @@ class Show:
                     source.line(f"show(q, {event}, {group}, old, False)")
 
     def entered(self, source: SourceWriter) -> None:
-        """After an event has entered."""
+        """After an event has entered the group `g`."""
         if self.collects:
             source.line("number_in += 1")
+        self._count_group(source, "keys_in", "g")
 
     def left(self, source: SourceWriter) -> None:
-        """After the event `y` has left."""
+        """After the event `y` has left the group `h`."""
         if not self.defers and self.kind not in ("group", "aggregate") and self.has_old:
             source.line("gone.append(y)")
         if self.collects:
             source.line("number_out += 1")
+        self._count_group(source, "keys_out", "h")
+
+    def _count_group(self, source: SourceWriter, counted: str, group: str) -> None:
+        if self.counts_groups:
+            with each_owner(source, self.plan, f"{group}.") as owner:
+                source.line(f"{counted}.append({owner}key)")
 
     def finish(self, source: SourceWriter, entered: str) -> None:
         """The change is complete; `entered` is the text of the events that came, in order."""

@@ -227,9 +227,10 @@ class StatementFrame:
         if self.show.kind in ("group", "group_event"):
             keys = "tuple(g.key for g in changed)"
             source.line("q.groups.remember(changed)")
+        counted = ", keys_in, keys_out" if self.show.counts_groups else ""
         empty = "not inserted and not removed" if self.plan.where is None else "False"
         with source.block(f"if number_in or number_out or {empty}:"):
-            source.line(f"q.output.updates.append(Update(new, old, number_in, number_out, {keys}))")
+            source.line(f"q.output.updates.append(Update(new, old, number_in, number_out, {keys}{counted}))")
 
     def write_cell(self, source: SourceWriter) -> None:
         """The state of the cell `q` as locals."""

@@ -107,7 +107,8 @@ class TableFold:
                 self._show([(key, event) for event, (key,) in gone], old, is_new=False)
         if statement.groups.shows_all:
             statement.groups.representatives.update(changed)
-        return Update(new, old, len(folded), len(gone), tuple(changed))
+        entered, left = ([key for _, keys in events for key in keys] for events in (folded, gone))
+        return Update(new, old, len(folded), len(gone), tuple(changed), entered, left)
 
     def _keyed_counted(
         self, events: Iterable[Event], came: Mapping[Event, Sequence[Any]]
