@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sql import syntax as ast
 from sql.binder import kuiper
 from sql.binder.expressions.expression_binder import ExpressionBinder
@@ -164,12 +166,17 @@ class ItemBinder:
 
 
 def row_kind(
-    items: tuple[ItemPlan, ...], group_by: tuple[Bound, ...], aggregates: list[AggregateCall]
+    items: tuple[ItemPlan, ...],
+    group_by: tuple[Bound, ...],
+    aggregates: list[AggregateCall],
+    others: Iterable[Bound] = (),
 ) -> RowKind:
-    """Which of the kinds of statements of epl.md 5.2 this is."""
+    """Which of the kinds of statements of epl.md 5.2 this is. `others`: expressions of other clauses that are
+    evaluated for each row."""
     if not (aggregates or group_by):
         return "plain"
-    bare = any(event_read(item.value, group_by) is not None for item in items)
+    read = (*(item.value for item in items), *others)
+    bare = any(event_read(value, group_by) is not None for value in read)
     local = any(call.group_by is not None for call in aggregates)
     if group_by:
         return "group_event" if bare or local else "group"

@@ -104,7 +104,9 @@ class SelectBinder:
             where=where,
             group_by=group_by,
             spreads=tuple(spreads.found),
-            row_kind=row_kind(items, group_by, binder.aggregates),
+            row_kind=row_kind(
+                items, group_by, binder.aggregates, self._beside_items(having, order_by, group_by)
+            ),
             having=having,
             order_by=order_by,
             limit=self._row_count(select.limit, "LIMIT"),
@@ -129,6 +131,15 @@ class SelectBinder:
         sources = self.sources.plans(self.kind.mode)
         self.scope.aliases = {item.alias: item for item in self.select.items if item.alias}
         return sources
+
+    def _beside_items(
+        self, having: Bound | None, order_by: tuple[Criterion, ...], group_by: tuple[Bound, ...]
+    ) -> list[Bound]:
+        """What decides beside SELECT if there is a row for each event: HAVING, and of groups ORDER BY."""
+        if self.kind.mode != "delta" or self.site.outer is not None:
+            return []
+        keys = [each.value for each in order_by] if group_by else []
+        return keys if having is None else [having, *keys]
 
     def _criterion(self, order: ast.Ordering) -> Criterion:
         return Criterion(self.binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
