@@ -175,9 +175,11 @@ def row_kind(
     evaluated for each row."""
     if not (aggregates or group_by):
         return "plain"
-    read = (*(item.value for item in items), *others)
-    bare = any(event_read(value, group_by) is not None for value in read)
-    local = any(call.group_by is not None for call in aggregates)
+    own_keys = [key for call in aggregates for key in call.group_by or ()]
+    is_of_event = any(
+        event_read(value, group_by) is not None
+        for value in (*(item.value for item in items), *others, *own_keys)
+    )
     if group_by:
-        return "group_event" if bare or local else "group"
-    return "event" if bare or local else "aggregate"
+        return "group_event" if is_of_event else "group"
+    return "event" if is_of_event else "aggregate"

@@ -169,9 +169,10 @@ class RunningStatement(StatementCore):
 
     # --- looking --------------------------------------------------------------------------------------------
 
-    def present(self) -> list[dict[str, Any]]:
-        """The rows of the present content; while a batch is being released, that is this batch."""
-        self.begin(self.now_ms)
+    def present(self, now_ms: int) -> list[dict[str, Any]]:
+        """The rows of the present content, made at an instant; while a batch is being released, of this
+        batch."""
+        self.begin(now_ms)
         return in_order(self.content.present_rows(), self.plan, self.output.row_limit, self.output.spreads)
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
@@ -188,7 +189,7 @@ class RunningStatement(StatementCore):
         for window in self.windows:
             window.end_step()
         with self.reading():
-            return self.present()
+            return self.present(now_ms)
 
     def counters(self) -> dict[str, int]:
         """The counters."""

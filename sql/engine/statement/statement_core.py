@@ -114,5 +114,5 @@ class StatementCore(RunningQuery, Running):
         self.report(row, self.program.functions.failure(error, self.code))
 
     @abstractmethod
-    def present(self) -> list[dict[str, Any]]:
-        """The rows of the present content."""
+    def present(self, now_ms: int) -> list[dict[str, Any]]:
+        """The rows of the present content, made at an instant."""

@@ -225,7 +225,7 @@ class Alone:
         """Its present rows."""
         if self.choice is None:
             if self.shown is None or not self.shows_each:
-                self.shown = self.query.present()
+                self.shown = self.query.present(self.query.now_ms)
             return self.shown
         stamp = [relation.version for relation in self.relations]
         if stamp != self.stamp or self._may_differ():
