@@ -89,6 +89,13 @@ class IdleEnds(Ends):
         else:
             self.life.end(partition, now_ms)
 
+    def snapshot(self, partition: Partition) -> dict[str, Any] | None:
+        touched_ms = self.touched.get(partition)
+        return None if touched_ms is None else {"touched": touched_ms}
+
+    def restore(self, partition: Partition, state: dict[str, Any], now_ms: int) -> None:
+        self.touch(partition, state["touched"])
+
 
 class EventEnds(Ends):
     """An event ends the partitions that it fits."""

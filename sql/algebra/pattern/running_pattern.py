@@ -127,6 +127,7 @@ class Pattern:
         root, self.root = self.root, None
         if root is not None:
             root.quit()
+        self.machine.timers.clear()
 
     def searches(self) -> Iterator[PatternWait]:
         """The filters and timers for which searches wait that have found an event."""

@@ -14,6 +14,7 @@ from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell, Member
 from sql.engine.context.event_queue import EventQueue
 from sql.engine.context.new_body import new_body
+from sql.engine.context.release import release
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declaring import DeclaringStatement
 from sql.engine.steps import moved
@@ -112,6 +113,7 @@ class Statements:
             if member.cells is None:
                 self.queue.settle()
                 self.add(body, body.instance.terminate(now_ms))
+                release(body.instance)
             elif member.cells.hears_end:
                 self.queue.wait(body, None)
 

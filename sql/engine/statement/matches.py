@@ -32,8 +32,7 @@ class Matches:
         self.streams = code.streams
         self.is_by_name = code.source.matches_by_name
         self.functions = code.functions
-        self.report = report
-        self.pattern = code.pattern(self._fail)
+        self.pattern = code.pattern(lambda row, error: report(row, code.functions.failure(error)))
         first = self.pattern.start(now_ms)
         self.first = first if uses_first else []
         """Matches that are true at once in a partition; they are processed when time next moves."""
@@ -74,9 +73,6 @@ class Matches:
 
     def _rows(self, matches: list[tuple[Any, ...]]) -> Sequence[Any]:
         return [self.plan.by_name(match) for match in matches] if self.is_by_name else matches
-
-    def _fail(self, row: object, error: BaseException) -> None:
-        self.report(row, self.functions.failure(error))
 
     def counters(self) -> dict[str, int]:
         return self.pattern.counters()

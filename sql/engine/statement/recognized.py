@@ -4,6 +4,7 @@ measures of matches come out."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from sql.algebra.event import Delta, Event
@@ -16,17 +17,20 @@ from sql.engine.statement.statement_core import Change, StatementCore
 from sql.plan.logical import Plan
 
 
+def _report(statement: StatementCore, code: RecognizeCode, row: object, error: BaseException) -> None:
+    """Report a row that could not be evaluated."""
+    statement.report(row, code.functions.failure(error, code.code))
+
+
 class Recognized:
     """The matches of one source. Rows of measures are dicts."""
 
     def __init__(self, code: RecognizeCode, statement: StatementCore) -> None:
         self.code = code
         self.statement = statement
+        self.fail = partial(_report, statement, code)
+        """Reports a row that could not be evaluated."""
         self.recognizer = code.recognizer(self.fail)
-
-    def fail(self, row: object, error: BaseException) -> None:
-        """A row could not be evaluated."""
-        self.statement.report(row, self.code.functions.failure(error, self.code.code))
 
     def change(self, delta: Delta) -> Delta:
         """The matches that a change of the window completes, as events."""

@@ -235,6 +235,25 @@ def test_idle_keys_end_with_their_output() -> None:
     ]
 
 
+def test_a_partition_that_had_events_does_not_end_early_after_a_restart() -> None:
+    found = compiled(
+        "contexts: {c: {sql: partition by dev from m, idle: 10s}}\n"
+        + rule("SELECT dev, count(*) AS n FROM m OUTPUT LAST WHEN TERMINATED", "context: c,")
+    )
+    before, after = Engine(found.catalog.copied()), Engine(found.catalog.copied())
+    before.deploy("r", found.rules["r"].plan, 0)
+    for at, dev in ((0, "x"), (6000, "x"), (7000, "y")):
+        before.push("m", [{"dev": dev, "v": 1}], at)
+    after.deploy("r", found.rules["r"].plan, 0)
+    for name in before.queries:
+        after.restore(name, before.snapshot(name))
+    out = after.advance(20_000, "step")
+    assert [(item.at_ms, item.inserted) for item in out] == [
+        (16_000, [{"dev": "x", "n": 2}]),
+        (17_000, [{"dev": "y", "n": 1}]),
+    ]
+
+
 SHIFT_JUMPED = """
 contexts: {early: {sql: "start (0, 6, *, *, *) end (0, 14, *, *, *)", catchUp: %s}}
 """

@@ -1,0 +1,32 @@
+"""The end of an instance: it is taken apart.
+
+Its parts refer to it, and such circles would wait for a garbage collector that a gateway runs seldom: a
+context whose keys come and go would take more memory with each of them, for an hour.
+"""
+
+from __future__ import annotations
+
+from sql.engine.query import Running
+from sql.engine.statement.running_statement import RunningStatement
+from sql.engine.statement.subqueries import Alone, Subqueries
+
+
+def release(instance: Running) -> None:
+    """Take apart an instance whose partition has ended; nothing asks it any more."""
+    if isinstance(instance, RunningStatement):
+        if instance.sources.subqueries is not None:
+            _release_all(instance.sources.subqueries)
+        for matches in instance.sources.matches.values():
+            matches.pattern.quit()
+        vars(instance.output).clear()
+    vars(instance).clear()
+
+
+def _release_all(subqueries: Subqueries) -> None:
+    for query in subqueries.queries:
+        if isinstance(query, Alone):
+            release(query.query)
+        else:
+            _release_all(query.inner)
+            vars(query).clear()
+    vars(subqueries).clear()
