@@ -216,8 +216,9 @@ class Output:
             return
         for window in self.statement.windows:
             window.end_step()
+        ends_empty = self.limit.given.ends_empty or self.plan.selector == "rstream"
         for new, old in self.limit.terminate(now_ms):
-            is_ticked = self.limit.given.ends_empty or _is_kept_back(self.plan, (new, old))
+            is_ticked = ends_empty or _is_kept_back(self.plan, (new, old))
             self.give(self._named(new), self._named(old), now_ms, is_ticked=is_ticked)
 
     def _named(self, rows: list[Any]) -> list[Any]:
