@@ -219,9 +219,6 @@ class Scope:
         if item is not None and self.sources[item].alias == name:
             scalar = self.sources[item].scalar
             return self.read(item, scalar, span) if scalar else self.read_all(item, span)
-        tag = self.tag_named(name)
-        if tag is not None:
-            return self.read_all(tag, span)
         declared = self.holders(name)
         if place.preferred in declared:
             return self.read(place.preferred, name, span)
@@ -232,6 +229,9 @@ class Scope:
             self.site.problems.error("B203", message, span, hint)
         if declared:
             return self.read(declared[0], name, span)
+        tag = self.tag_named(name)
+        if tag is not None:
+            return self.read_all(tag, span)
         if name in self.site.catalog.variables:
             variable = self.site.catalog.variables[name]
             return Slot("arrived" if place.at_arrival else "variable", name, type=variable.type, span=span)
