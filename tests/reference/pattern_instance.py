@@ -107,6 +107,8 @@ class Instance:
         return Place((*(self.binding if binding is None else binding), own), slot)
 
     def length(self, plan: LengthPlan) -> Period | None:
-        """A length of time."""
+        """A length of time; below nothing it is nothing."""
         parts = {unit: self.value(amount) for amount, unit in plan.parts}
-        return None if None in parts.values() else Period.of(parts, zero_allowed=True)
+        if None in parts.values():
+            return None
+        return Period.of({unit: max(0, amount) for unit, amount in parts.items()}, zero_allowed=True)

@@ -112,7 +112,8 @@ class PatternBuilder:
 
     # --- parameters of steps, as functions of the tags ------------------------------------------------------
 
-    def _length(self, plan: LengthPlan) -> Length:
+    def _length(self, plan: LengthPlan, *, repeats: bool = False) -> Length:
+        """A length of time. Below nothing it is nothing, unless it repeats."""
         amounts = [(self.functions.value(bound), unit) for bound, unit in plan.parts]
 
         def length(binding: Binding) -> Period | None:
@@ -120,7 +121,9 @@ class PatternBuilder:
             if any(value is None for value in values.values()):
                 return None
             try:
-                return Period.of(values, zero_allowed=True)
+                if repeats:
+                    return Period.of(values)
+                return Period.of({unit: max(value, 0) for unit, value in values.items()}, zero_allowed=True)
             except ValueError as error:
                 raise DataError(str(error), plan.span) from error
 
@@ -147,7 +150,7 @@ class PatternBuilder:
             None if bound is None else self.functions.value(bound)
             for bound in (step.iso, step.date, step.repetitions)
         )
-        length = None if step.length is None else self._length(step.length)
+        length = None if step.length is None else self._length(step.length, repeats=True)
 
         def schedule(binding: Binding) -> Schedule | None:
             try:
