@@ -11,7 +11,7 @@ and for each variable `v_i` its row, or for one that takes several the newest of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Removal
@@ -214,10 +214,6 @@ class RecognizeCode:
             return None
         interval = period(PeriodArgument(length.parts, length.span), self.functions)
         return lambda now_ms: interval.add(now_ms, zone)
-
-    def matches(self, rows: Sequence[tuple[int, Any]], fail: Fail) -> list[Reading]:
-        """The matches in these rows, each with its number."""
-        return HeldRecognizer(self.rules, fail).change(rows, (), 0)
 
 
 def _reads(condition: Bound | None) -> list[Read]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any
 
-from sql.algebra.recognize.readings import HeldReadings, Match, Reading, Rules, Waiting
+from sql.algebra.recognize.readings import HeldReadings, HeldRow, Match, Reading, Recent, Rules, Waiting
 from sql.algebra.recognize.recognizer import RecognizerBase, Row
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import Fail
@@ -42,23 +42,41 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         self._remove(removed)
         found: dict[Hashable, Found] = {}
         for row in inserted:
-            try:
-                self._add(row, now, found)
-            except DATA_ERRORS as error:
-                self.fail(row[1], error)
+            self._add(row, now, found)
         completed: list[Match] = []
         for key, by_first in found.items():
             partition = self.partitions[key]
             before = len(partition)
             completed += (
-                self._completed(partition, by_first) if self.ends is None else self._terminated(partition)
+                self._completed(partition, by_first, overlap=self.plan.all_matches)
+                if self.ends is None
+                else self._terminated(partition)
             )
             self._settle(key, partition, before)
-        if self.plan.all_matches:
-            completed.sort(key=attrgetter("last"))
-        return self._counted(completed)
+        return self._counted(self._sorted(completed))
+
+    def present(self, content: Iterable[Row]) -> list[Reading]:
+        """The matches in a content, read anew. `prev` reads what it read when a row came; skipping holds for
+        all matches too."""
+        reader = HeldRecognizer(self.rules, self.fail)
+        held_rows = (item for held in self.partitions.values() for item in held.rows.items())
+        before = {number: row.before for number, row in held_rows}
+        found: dict[Hashable, Found] = {}
+        for row in content:
+            reader._add(row, 0, found, before.get(row[0]))
+        completed = [
+            match
+            for key, by_first in found.items()
+            for match in reader._completed(reader.partitions[key], by_first, overlap=False)
+        ]
+        return [match.reading for match in reader._sorted(completed)]
+
+    def _sorted(self, completed: list[Match]) -> list[Match]:
+        """All matches come in order of their last rows."""
+        return sorted(completed, key=attrgetter("last")) if self.plan.all_matches else completed
 
     def _counted(self, completed: list[Match]) -> list[Reading]:
+        """The readings of matches that are emitted."""
         self.counts["matches"] += len(completed)
         return [match.reading for match in completed]
 
@@ -74,22 +92,29 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
 
     # --- rows -----------------------------------------------------------------------------------------------
 
-    def _add(self, row: Row, now: int, found: dict[Hashable, Found]) -> None:
-        """A row comes, and begins an attempt where one more may live."""
-        key, may_begin = self.rules.key(row[1]), self.live < self.rules.most
-        partition = self.partitions.get(key)
-        if partition is None:
-            partition = HeldReadings(self.rules)
-        before = len(partition)
-        matches = self._read(key, partition, row, now, may_begin=may_begin)
+    def _add(self, row: Row, now: int, found: dict[Hashable, Found], before: Recent | None = None) -> None:
+        """A row comes, and begins an attempt where one more may live; one that cannot be evaluated is
+        reported, and changes nothing. `before`: the rows that `prev` reads; None: those that came before."""
+        may_begin = self.live < self.rules.most
+        try:
+            key = self.rules.key(row[1])
+            partition = self.partitions.get(key)
+            if partition is None:
+                partition = HeldReadings(self.rules)
+            live = len(partition)
+            recent = partition.recent = before or partition.recent
+            matches = self._read(key, partition, row, now, may_begin=may_begin)
+        except DATA_ERRORS as error:
+            self.fail(row[1], error)
+            return
         self.partitions[key] = partition
         self.counts["attempts_dropped"] += not may_begin
         by_first = found.setdefault(key, {})
         for first, more in matches.items():
             by_first.setdefault(first, []).extend(more)
         if self.windowed:
-            partition.rows[row[0]] = row[1], now
-        self.live += len(partition) - before
+            partition.rows[row[0]] = HeldRow(row[1], now, recent)
+        self.live += len(partition) - live
 
     def _read(self, key: Hashable, partition: HeldReadings, row: Row, at: int, *, may_begin: bool) -> Found:
         """Lead a row that came `at` an instant through the attempts of its partition; the matches that it
@@ -145,18 +170,19 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
         waiting = partition.waiting.items()
         partition.waiting = {first: held for first, held in waiting if first not in partition.rows}
         partition.readings, partition.recent = [], self.rules.nothing
-        for number, (row, at) in partition.rows.items():
+        for number, (row, at, _) in partition.rows.items():
             with suppress(*DATA_ERRORS):  # behind another row than when it came: it fits nothing
                 self._read(key, partition, (number, row), at, may_begin=True)
 
     # --- matches --------------------------------------------------------------------------------------------
 
-    def _completed(self, partition: HeldReadings, found: Found) -> list[Match]:
-        """The matches, the earliest attempt first, that skipping allows."""
+    def _completed(self, partition: HeldReadings, found: Found, *, overlap: bool) -> list[Match]:
+        """The matches, the earliest attempt first, that skipping allows. `overlap`: it allows all of those
+        that are complete at once."""
         completed: list[Match] = []
         skipped = -1
         for first in sorted(found):
-            if first > skipped or self.plan.all_matches:
+            if first > skipped or overlap:
                 chosen = self._chosen(found[first])
                 completed += chosen
                 skipped = max(skipped, *(self._skipped(match) for match in chosen))
@@ -201,13 +227,9 @@ class HeldRecognizer(RecognizerBase[HeldReadings]):
             for first, held in partition.waiting.items()
             if held.complete
             and (first in partition.rows or not self.windowed)
-            and (first not in going_on or self._is_final(held))
+            and (first not in going_on or held.reaches(self.rules.final))
         ]
         return [match for first in ended for match in self._end(partition, first)]
-
-    def _is_final(self, held: Waiting) -> bool:
-        """True if a match has reached the pattern's end."""
-        return any(match.reading[1] in self.rules.final for match in held.complete)
 
     def _end(self, partition: HeldReadings, first: int) -> list[Match]:
         """End an attempt: its matches are emitted, unless an earlier match has ended it."""

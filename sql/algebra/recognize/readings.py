@@ -47,6 +47,18 @@ class Waiting:
     due: int
     complete: list[Match] = field(default_factory=list)
 
+    def reaches(self, places: Container[int]) -> bool:
+        """True if the newest row of a match is at one of these places."""
+        return any(match.reading[1] in places for match in self.complete)
+
+
+class HeldRow(NamedTuple):
+    """A row that the window holds, when it came, and the rows before it, for `prev`; None: not known."""
+
+    row: Any
+    at: int
+    before: Recent | None
+
 
 class Rules:
     """The data shared by all recognizers of a plan: the automaton with its conditions, the key of a row's
@@ -103,8 +115,8 @@ class HeldReadings(Readings):
 
     def __init__(self, rules: Rules) -> None:
         super().__init__(rules)
-        self.rows: dict[int, tuple[Any, int]] = {}
-        """The rows that the window holds, and when they came; only kept where there is a window."""
+        self.rows: dict[int, HeldRow] = {}
+        """The rows that the window holds; only kept where there is a window."""
         self.waiting: dict[int, Waiting] = {}
         """By first row the attempts, where there is an interval."""
 
@@ -130,7 +142,10 @@ class HeldReadings(Readings):
         self.waiting = {first: held for first, held in waiting if held.complete or first in self.rows}
 
     def pack(self, packer: ReadingPacker) -> list[Any]:
-        rows = [[number, packer.row(row), at] for number, (row, at) in self.rows.items()]
+        rows = [
+            [number, packer.row(row), at, None if before is None else packer.recent(before)]
+            for number, (row, at, before) in self.rows.items()
+        ]
         waiting = [[first, held.due, packer.matches(held.complete)] for first, held in self.waiting.items()]
         return [*super().pack(packer), rows, waiting]
 
@@ -139,8 +154,15 @@ class HeldReadings(Readings):
             raise CorruptState("match_recognize held no rows of a window when this was saved")
         readings, recent, rows, waiting = state if len(state) == 4 else _from_attempts(*state)
         super().unpack(unpacker, readings, recent)
-        self.rows = {number: (unpacker.row(place), at) for number, place, at in rows}
+        self.rows = {number: _held_row(unpacker, *held) for number, *held in rows}
         self.waiting = {first: Waiting(due, unpacker.matches(complete)) for first, due, complete in waiting}
+
+
+def _held_row(
+    unpacker: ReadingUnpacker, place: int, at: int, before: list[int | None] | None = None
+) -> HeldRow:
+    """A row of the window. Earlier versions did not save what came before it."""
+    return HeldRow(unpacker.row(place), at, None if before is None else unpacker.recent(before))
 
 
 def _from_attempts(state: list[Any]) -> list[Any]:

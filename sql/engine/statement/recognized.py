@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sql.algebra.event import Delta, Event
-from sql.algebra.recognize import Recognizer
+from sql.algebra.recognize import HeldRecognizer, Recognizer
 from sql.algebra.recognize.readings import Reading
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.recognize_text import RecognizeCode
@@ -49,8 +49,10 @@ class Recognized:
 
     def present(self, content: Iterable[Event]) -> list[Event]:
         """The matches in a content. Its errors were reported when the events came."""
+        found = self.recognizer
+        reader = found if isinstance(found, HeldRecognizer) else HeldRecognizer(self.code.rules, self.fail)
         with self.statement.reading():
-            rows = self.rows(self.code.matches(_rows(content), self.fail))
+            rows = self.rows(reader.present(_rows(content)))
         return [Event(row, self.statement.now_ms, -number) for number, row in enumerate(rows, 1)]
 
     def rows(self, matches: Iterable[Reading], newest: object = None) -> list[dict[str, Any]]:
