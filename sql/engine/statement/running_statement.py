@@ -16,6 +16,7 @@ from sql.algebra.event_store import EventStore
 from sql.algebra.join.passing import Passing
 from sql.algebra.operator import earliest
 from sql.algebra.output.given import Everything
+from sql.algebra.output.output_triggers import Always
 from sql.algebra.output.row_order import in_order
 from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
@@ -182,7 +183,8 @@ class RunningStatement(StatementCore):
         kind, given = self.plan.row_kind, None if limit is None else limit.given
         output = self.plan.output
         mode = None if output is None else output.mode
-        if kind == "aggregate" and isinstance(given, Everything) and mode != "all":
+        holds = limit is not None and not isinstance(limit.condition, Always)
+        if kind == "aggregate" and isinstance(given, Everything) and mode != "all" and holds:
             return [row.row for row in given.shown]  # rows held back are not in it yet
         if kind == "group" and mode != "snapshot" and not any(source.keeps for source in self.plan.sources):
             return []
