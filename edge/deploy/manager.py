@@ -290,7 +290,8 @@ class Manager:
         known = [*found.keys, *(name for plan in self.tables.plans for name in plan.streams)]
         acting = ((rule, self._gateway.outbox.actions(rule.id)) for rule in rules)
         lasting = lasting_streams(acting, moved, known, catalog)
-        streams = StreamTable(found.decoded, groups(plans, moved), lasting)
+        timed = {name for plan in plans for name in plan.timestamps}
+        streams = StreamTable(found.decoded, groups(plans, moved), lasting, timed)
         streams.go_on_from(self._gateway.streams)
         self._gateway.streams = streams
         self._gateway.engine.dispatch.validators.trusted = found.checked

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -66,15 +66,19 @@ class StreamTable:
         specs: Sequence[StreamSpec],
         groups: Mapping[str, str] | None = None,
         lasting: frozenset[str] = frozenset(),
+        timed: Collection[str] = (),
     ) -> None:
         """`groups`: a name that those streams have in common whose events must keep their order.
 
-        `lasting`: streams whose messages have effects that must outlast a crash.
+        `lasting`: streams whose messages have effects that must outlast a crash. `timed`: streams that rules
+        read in event time. Their topics share a lane: in turn, a busy topic would fall behind the others of
+        its stream, whose time stamps would make its events late.
         """
         self.lasting = lasting | {spec.name for spec in specs if spec.reader is not None}
         named = Counter((groups or {}).get(spec.name) for spec in specs)
         self._groups = {name: group for name, group in (groups or {}).items() if named[group] > 1}
-        self._lanes = lanes(specs, self._groups)
+        alone = {spec.name: spec.name for spec in specs if spec.name in timed}
+        self._lanes = lanes(specs, alone | self._groups)
         self._routers: defaultdict[str, TopicRouter] = defaultdict(TopicRouter)
         """The streams by the topics of each connection."""
         self.decoders: dict[str, StreamDecoder] = {}
@@ -131,8 +135,8 @@ class StreamTable:
     def lane_of(self, topic: str, connection: str = MAIN) -> str:
         """The topic; for those whose events must keep their order with those of others,
         the lane of all of them."""
-        ordered = self.groups_of(topic, connection) if self._groups else ()
-        return self._lanes[ordered[0][0]] if ordered else topic
+        streams = self.router(connection).match(topic) if self._lanes else ()
+        return next((self._lanes[name] for name in streams if name in self._lanes), topic)
 
     def in_order(
         self, messages: Sequence[Message], decoded: Decoded, connection: str = MAIN

@@ -50,3 +50,9 @@ def test_the_lane_of_a_topic() -> None:
     )
     assert table.lane_of("t/a") == table.lane_of("t/b") != table.lane_of("t/c") == table.lane_of("t/d")
     assert table.lane_of("t/e") == "t/e"
+
+
+def test_topics_of_a_stream_in_event_time_share_a_lane() -> None:
+    table = StreamTable([spec("a", "t/+"), spec("b", "u/+")], timed={"a"})
+    assert table.lane_of("t/1") == table.lane_of("t/2") != table.lane_of("u/1")
+    assert table.lane_of("u/1") != table.lane_of("u/2")
