@@ -107,8 +107,11 @@ class TableFold:
                 self._show([(key, event) for event, (key,) in gone], old, is_new=False)
         if statement.groups.shows_all:
             statement.groups.representatives.update(changed)
-        entered, left = ([key for _, keys in events for key in keys] for events in (folded, gone))
-        return Update(new, old, len(folded), len(gone), tuple(changed), entered, left)
+        update = Update(new, old, len(folded), len(gone), tuple(changed))
+        if not show.counts_groups:
+            return update
+        came, left = ([key for _, keys in events for key in keys] for events in (folded, gone))
+        return update._replace(came=came, left=left)
 
     def _keyed_counted(
         self, events: Iterable[Event], came: Mapping[Event, Sequence[Any]]
