@@ -204,9 +204,8 @@ class TopicRouter:
         found = set() if hidden else set(self._root.below)
         here = [self._root]
         for depth, name in enumerate(names):
-            wanted = (
-                {name} if hidden and depth == 0 else {name, "+"}
-            )  # "+" once, where the name is a filter's
+            # A set: a name of a filter may be "+" itself.
+            wanted = {name} if hidden and depth == 0 else {name, "+"}
             here = [level.children[word] for level in here for word in wanted if word in level.children]
             for level in here:
                 found |= level.below

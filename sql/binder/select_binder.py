@@ -135,7 +135,7 @@ class SelectBinder:
     def _beside_items(
         self, having: Bound | None, order_by: tuple[Criterion, ...], group_by: tuple[Bound, ...]
     ) -> list[Bound]:
-        """What decides beside SELECT if there is a row for each event: HAVING, and of groups ORDER BY."""
+        """The expressions beside SELECT that each row evaluates: HAVING, and of groups ORDER BY."""
         if self.kind.mode != "delta" or self.site.outer is not None:
             return []
         keys = [each.value for each in order_by] if group_by else []

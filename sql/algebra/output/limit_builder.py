@@ -134,7 +134,7 @@ class LimitBuilder(Record):
         return FirstPerGroup(mute, is_of_events=self.plan.row_kind == "group_event")
 
     def _mute(self, output: OutputPlan) -> Mute | None:
-        """How long a group is mute; None where a condition says so for all."""
+        """The pause of each group after a row of it; None where one condition holds for all groups."""
         functions, zone, every, count = self.functions, self.zone, output.every, output.every_events
         if every is not None:
             return MuteUntil(lambda now: period(every, functions).add(now, zone))

@@ -1,4 +1,4 @@
-"""How long a group is mute in `output first`."""
+"""The pause of a group in `output first`, after a row of it was emitted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SWEEP_MIN = 64
 
 
 class Mute(Stored, ABC):
-    """How long a group is mute after a row of it went out."""
+    """Base of the pauses: keeps a mark for each group of which a row was emitted."""
 
     stored: ClassVar[Layout] = (("marks", MARKS),)
 

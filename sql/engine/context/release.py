@@ -12,7 +12,7 @@ from sql.engine.statement.subqueries import Alone, Subqueries
 
 
 def release(instance: Running) -> None:
-    """Take apart an instance whose partition has ended; nothing asks it any more."""
+    """Take apart an instance whose partition has ended. No other object calls it afterwards."""
     if isinstance(instance, RunningStatement):
         if instance.sources.subqueries is not None:
             _release_all(instance.sources.subqueries)
