@@ -10,6 +10,7 @@ from sql.aggregates.base import Accumulator, EventView, Removal
 from sql.aggregates.wrap import Around, distinct
 from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
+from sql.errors import over_max_groups
 from sql.plan.bound import AggregateCall
 from sql.rows import columns_of, match_of
 from sql.types import Saved
@@ -84,11 +85,12 @@ class Ever(Around):
 class LocalGroups(Accumulator):
     """An aggregate with its own `group_by:` dimensions: one accumulator per key, read at an event's key."""
 
-    __slots__ = ("by_key", "current", "key", "make")
+    __slots__ = ("by_key", "current", "key", "make", "max_groups")
 
-    def __init__(self, key: EventFunction, make: Callable[[], Accumulator]) -> None:
+    def __init__(self, key: EventFunction, make: Callable[[], Accumulator], max_groups: int) -> None:
         self.key = key
         self.make = make
+        self.max_groups = max_groups
         self.by_key: dict[Hashable, list[Any]] = {}
         self.current: Event | None = None
 
@@ -107,6 +109,11 @@ class LocalGroups(Accumulator):
 
     def check(self, value: object) -> None:
         self.make().check(value)
+
+    def make_room(self, key: Hashable) -> None:
+        """An event of this key is to come. Raises DataError for a key beyond `maxGroups`."""
+        if key not in self.by_key and len(self.by_key) >= self.max_groups:
+            raise over_max_groups(self.max_groups)
 
     def held(self) -> Iterable[Any]:
         return (event for entry in self.by_key.values() for event in (entry[3], *entry[1].held()))

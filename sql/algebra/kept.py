@@ -216,9 +216,10 @@ class Accumulated:
         self.local = f"f_{place}"
         self.remembered = [self.local]
         self.make: Callable[[], Accumulator] = maker_of(call, removal)
-        self.is_checked = is_checked(call)
         self.is_shared = call.group_by is not None
         """True if it has dimensions of its own: one accumulator serves the whole statement."""
+        self.refuses_values = is_checked(call)
+        self.is_checked = self.refuses_values or self.is_shared
         self.counts_all = call.inline is not None and call.inline.add == COUNT.add and not call.args
         """True for `count(*)`, whose number is counted in place."""
 
@@ -253,11 +254,19 @@ class Accumulated:
             loop.line(f"{self.local} = {text}", span)
 
     def check(self, loop: LoopWriter, owner: str = "g.") -> None:
-        """A value that the accumulator would refuse is refused before anything changes."""
+        """What the accumulator would refuse is refused before anything changes: a value, and a further group
+        of dimensions of its own."""
         if not self.is_checked:
             return
         span = self.call.args[0].span if self.call.args else self.call.span
         unsure = [f"{self.local} is not SKIP"] if self.call.filter else []
+        if self.call.group_by is not None:
+            key = f"key_{self.place}"
+            with loop.source.block(f"if {unsure[0]}:") if unsure else nullcontext():
+                loop.inner().key(self.call.group_by, key)
+                loop.line(f"{self.owner(owner)}.make_room({key})", span)
+        if not self.refuses_values:
+            return
         if self.call.inline is not None and self.call.inline.is_scaled:  # a sum, which takes every float
             unsure.append(f"{self.local}.__class__ is not float")
         with loop.source.block(f"if {' and '.join(unsure)}:") if unsure else nullcontext():

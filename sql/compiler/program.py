@@ -116,7 +116,7 @@ class Program(SharedCode):
         """The accumulators of aggregates with dimensions of their own, for a new instance."""
         accumulated = self.text.fold.kept.accumulated
         return {
-            place: LocalGroups(self.keys[place], item.make)
+            place: LocalGroups(self.keys[place], item.make, self.options.max_groups)
             for place, item in accumulated.items()
             if item.is_shared
         }

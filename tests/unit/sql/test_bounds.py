@@ -14,6 +14,10 @@ STREAM = 'CREATE STREAM m (dev STRING, v FLOAT) WITH (DATASOURCE="m")'
 TABLES = {
     "GROUP BY without window": "SELECT dev, sum(v) AS x FROM m GROUP BY dev",
     "groupwin": "SELECT dev, v AS x FROM m#groupwin(dev)#length(2)",
+    "dimensions of an aggregate": "SELECT dev, sum(v, group_by: dev) AS x FROM m#length(9)",
+    "dimensions of a filtered aggregate": (
+        "SELECT dev, avg(v, filter: v > 0, group_by: dev) AS x FROM m#length(9) GROUP BY v"
+    ),
     "partitions of analytic functions": "SELECT dev, acc_sum(v) OVER (PARTITION BY dev) AS x FROM m",
     "analytic functions in EPL": (
         "SELECT istream dev, acc_sum(v) OVER (PARTITION BY dev) AS x FROM m#length(9)"
