@@ -30,6 +30,7 @@ class ListMethod(Record):
     number     a whole number
     event      `*` or a column of the elements, which are events, and perhaps a number of events before
     condition  the lambda is a condition
+    keeps      what it gives are elements of the list, one or several
     ordered    what takes nothing is that of a `sorted` column
     """
 
@@ -38,6 +39,7 @@ class ListMethod(Record):
     number: Function | None = None
     event: Function | None = None
     condition: bool = False
+    keeps: bool = False
     ordered: bool = False
     returns: Type = Type.ANY
 
@@ -79,8 +81,11 @@ def _itself(item: object) -> object:
 
 
 def _distinct(items: Items, value: Each = _itself) -> list[Any]:
-    """The first element of each value."""
-    return list({key_of(value(item)): item for item in reversed(items)}.values())[::-1]
+    """The first element of each value, in order."""
+    found: dict[Any, Any] = {}
+    for item in items:
+        found.setdefault(key_of(value(item)), item)
+    return list(found.values())
 
 
 def _ordered(items: Items, value: Each = _itself) -> list[Any]:
@@ -150,18 +155,18 @@ FIRST, LAST = _plain("first_of", _from_first), _plain("last_of", _from_last)
 
 LIST_METHODS: dict[str, ListMethod] = {
     "selectfrom": ListMethod(each=_over(list), returns=Type.ARRAY),
-    "where": ListMethod(each=_where, condition=True, returns=Type.ARRAY),
+    "where": ListMethod(each=_where, condition=True, keeps=True, returns=Type.ARRAY),
     "countof": ListMethod(
         _plain("count_of", len, Type.INTEGER),
         lambda items, holds: len(_where(items, holds)),
         condition=True,
         returns=Type.INTEGER,
     ),
-    "firstof": ListMethod(FIRST, _first_where, condition=True),
-    "lastof": ListMethod(LAST, _last_where, condition=True),
-    "first": ListMethod(FIRST, event=_event("from_first_of", _from_first)),
-    "last": ListMethod(LAST, event=_event("from_last_of", _from_last)),
-    "window": ListMethod(LIST, event=LIST),
+    "firstof": ListMethod(FIRST, _first_where, condition=True, keeps=True),
+    "lastof": ListMethod(LAST, _last_where, condition=True, keeps=True),
+    "first": ListMethod(FIRST, event=_event("from_first_of", _from_first), keeps=True),
+    "last": ListMethod(LAST, event=_event("from_last_of", _from_last), keeps=True),
+    "window": ListMethod(LIST, event=LIST, keeps=True),
     "anyof": ListMethod(
         each=lambda items, holds: any(holds(item) is True for item in items),
         condition=True,
@@ -175,27 +180,39 @@ LIST_METHODS: dict[str, ListMethod] = {
     "distinctof": ListMethod(
         _plain("distinct_of", _distinct, Type.ARRAY),
         _distinct,
+        keeps=True,
         returns=Type.ARRAY,
     ),
     "orderby": ListMethod(
         _plain("ordered_of", _ordered, Type.ARRAY),
         _ordered,
+        keeps=True,
         returns=Type.ARRAY,
     ),
     "orderbydesc": ListMethod(
         _plain("ordered_down_of", _ordered_down, Type.ARRAY),
         _ordered_down,
+        keeps=True,
         returns=Type.ARRAY,
     ),
-    "reverse": ListMethod(_plain("reverse_of", _reversed, Type.ARRAY)),
-    "take": ListMethod(number=_number("take_of", _take)),
-    "takelast": ListMethod(number=_number("take_last_of", _take_last)),
+    "reverse": ListMethod(_plain("reverse_of", _reversed, Type.ARRAY), keeps=True),
+    "take": ListMethod(number=_number("take_of", _take), keeps=True),
+    "takelast": ListMethod(number=_number("take_last_of", _take_last), keeps=True),
     "sumof": ListMethod(_plain("sum_of", _sum, Type.NUMBER), _over(_sum), returns=Type.NUMBER),
     "average": ListMethod(_plain("average_of", _average, Type.FLOAT), _over(_average), returns=Type.FLOAT),
     "min": ListMethod(_plain("least_of", _least), _over(_least)),
     "max": ListMethod(_plain("greatest_of", _greatest), _over(_greatest)),
-    "minby": ListMethod(FIRST, _by(min), ordered=True),
-    "maxby": ListMethod(LAST, _by(max), ordered=True),
-    "listreference": ListMethod(LIST),
+    "minby": ListMethod(FIRST, _by(min), ordered=True, keeps=True),
+    "maxby": ListMethod(LAST, _by(max), ordered=True, keeps=True),
+    "listreference": ListMethod(LIST, keeps=True),
 }
 """By name in small letters. `minby()`, `maxby()` and `listreference()` are those of a `sorted` column."""
+
+KEEPING = frozenset(
+    function
+    for method in LIST_METHODS.values()
+    if method.keeps
+    for function in (method.plain, method.number, method.event)
+    if function is not None
+)
+"""The functions of methods that give elements of the list."""

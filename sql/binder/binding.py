@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sql import syntax as ast
 from sql.binder.place import Place
@@ -14,6 +15,17 @@ from sql.errors import Problems, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
 from sql.plan.clauses import Grouping, Numbering
 from sql.types import Type
+
+Elements = int | tuple[str, ...]
+"""What values are: events of a source, or rows with these columns, none where they are plain values."""
+
+
+class LambdaParameter(NamedTuple):
+    """A name, and what it stands for, where that is known."""
+
+    name: str
+    elements: Elements | None
+
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
 """Binds a subquery, in the scope it stands in."""
@@ -45,7 +57,7 @@ class Binding(ABC):
         self.numberings: list[Numbering] = []
         self.uses_meta = False
         self.grouping = Grouping()
-        self.parameters: list[str] = []
+        self.parameters: list[LambdaParameter] = []
         """The parameters of the lambdas around, the innermost last."""
 
     @abstractmethod

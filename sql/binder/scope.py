@@ -117,6 +117,8 @@ class Scope:
     """True if a source of the scope around was read."""
     tables: set[str] = field(default_factory=set)
     """The tables whose rows were read by key."""
+    subquery_rows: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The columns of the rows of subqueries, by their place, where they are known."""
 
     def __post_init__(self) -> None:
         self.own = self.own or len(self.sources)
@@ -289,7 +291,7 @@ class Scope:
                 base.span,
                 f"{every}; eKuiper fails at each event" if base.type is Type.ARRAY else "eKuiper reads NULL",
             )
-        struct = self._declaration(base)
+        struct = self.declaration(base)
         if struct is None or not struct.fields:
             return Op("field", (base,), name, span=span)
         types = {column.name: column.type for column in struct.fields}
@@ -299,7 +301,7 @@ class Scope:
             return Op("field", (base,), name, span=span)
         return Op("field", (base,), name, type=declared_type(types[name]), span=span)
 
-    def _declaration(self, bound: Bound) -> ColumnType | None:
+    def declaration(self, bound: Bound) -> ColumnType | None:
         """The declared type of a column, of a field in it, or of an element of it;
         None where there is none."""
         if isinstance(bound, Read) and bound.column is None:
@@ -308,7 +310,7 @@ class Scope:
             return self.sources[bound.source].declared.get(bound.column or "")
         if not isinstance(bound, Op) or bound.name not in ("field", "index"):
             return None
-        outer = self._declaration(bound.args[0])
+        outer = self.declaration(bound.args[0])
         if outer is None or bound.name == "index":
             return None if outer is None else outer.element
         return next((column.type for column in outer.fields if column.name == bound.extra), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 from sql import syntax as ast
 from sql.binder import kuiper
@@ -16,6 +15,7 @@ from sql.binder.contexts.statement_checks import (
     note_ends,
 )
 from sql.binder.effects import check_effects
+from sql.binder.expressions.event_fields import row_columns
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.expressions.grouping import GroupBinder, with_sets
 from sql.binder.expressions.partition_properties import keys_fixed
@@ -35,15 +35,22 @@ from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import EACH_EVENT, Criterion, GroupWindowPlan, ItemPlan, JoinPlan, SourcePlan
 from sql.plan.context_plan import ContextPlan
-from sql.plan.logical import Plan, SubqueryPlan
+from sql.plan.logical import Plan, SubqueryKind, SubqueryPlan
 from sql.record import replace
 from sql.types import Type
-
-SubqueryKind = Literal["scalar", "row", "rows", "list", "exists"]
 
 HAVING = Place("HAVING", aggregates=True, prevs=True, windows=True)
 ORDER_BY = Place("ORDER BY", aggregates=True, windows=True)
 WHERE = Place("WHERE", prevs=True)
+
+TYPES_OF = {
+    "exists": Type.BOOLEAN,
+    "row": Type.OBJECT,
+    "rows": Type.ARRAY,
+    "values": Type.ARRAY,
+    "list": Type.ARRAY,
+}
+"""The type of a subquery by its kind; a scalar one has that of its item."""
 
 
 def bind(select: ast.Select, site: Site) -> Plan:
@@ -308,10 +315,12 @@ class SelectBinder:
             plan = self._carried(plan, inner.select.sources[0], scope)
         outer = tuple(source.alias for source in inner.scope.sources[inner.scope.own :])
         correlated = is_asked or inner.scope.correlated
+        columns = row_columns(inner.scope, kind, plan.items)
+        if columns is not None:
+            scope.subquery_rows[len(self.subqueries)] = columns
         self.subqueries.append(SubqueryPlan(plan, kind, correlated, outer, _asks_equal(node)))
         self.scope.tables |= inner.scope.tables
-        types = {"exists": Type.BOOLEAN, "row": Type.OBJECT, "rows": Type.ARRAY, "list": Type.ARRAY}
-        result = types.get(kind) or plan.items[0].value.type
+        result = TYPES_OF.get(kind) or plan.items[0].value.type
         return Slot("subquery", len(self.subqueries) - 1, type=result, span=node.span)
 
     def _carried(self, plan: Plan, source: ast.Source, scope: Scope) -> Plan:
@@ -340,7 +349,10 @@ def _subquery_kind(node: ast.Subquery | ast.Quantified, plan: Plan) -> SubqueryK
         return "exists"
     if plan.group_by:
         return "rows"
-    return "scalar" if len(plan.items) == 1 and plan.items[0].name is not None else "row"
+    is_value = len(plan.items) == 1 and plan.items[0].name is not None
+    if node.listed:
+        return "values" if is_value and not plan.aggregates else "rows"
+    return "scalar" if is_value else "row"
 
 
 def _asks_equal(node: ast.Subquery | ast.Quantified) -> bool:

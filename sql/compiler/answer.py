@@ -45,7 +45,7 @@ LAZY = frozenset(("and", "or", "case", "in"))
 def answers_by_row(part: SubqueryPlan) -> bool:
     """True if each row that is found is a row of the subquery as it stands."""
     plan = part.plan
-    if plan.row_kind != "plain" or part.kind == "rows" or plan.orders_rows or plan.reads_beside:
+    if plan.row_kind != "plain" or part.kind in ("rows", "values") or plan.orders_rows or plan.reads_beside:
         return False
     return not any(_reads_more(node) for node in plan.expressions)
 

@@ -50,12 +50,16 @@ aggregates, one row per event; only keys and aggregates, one row per changed gro
 one row per event."""
 
 
+SubqueryKind = Literal["scalar", "row", "rows", "values", "list", "exists"]
+
+
 class SubqueryPlan(Record):
     """A subquery: its own plan, evaluated over the current content of its source.
 
     scalar  the value of the one row's one column; NULL without a row and for several
     row     the one row of several columns as an object
-    rows    the rows of groups, each an object
+    rows    all rows, each an object, for methods of lists and of groups; NULL without a row
+    values  the values of the one column, for methods of lists; NULL without a row
     list    the values of the one column, for IN, ANY and ALL
     exists  TRUE if there is a row
 
@@ -63,7 +67,7 @@ class SubqueryPlan(Record):
     """
 
     plan: Plan
-    kind: Literal["scalar", "row", "rows", "list", "exists"] = "scalar"
+    kind: SubqueryKind = "scalar"
     correlated: bool = False
     outer: tuple[str, ...] = ()
     """The aliases of the sources around it."""

@@ -136,10 +136,11 @@ class Select(Statement):
 
 
 class Subquery(Expr):
-    """`(select …)`; `exists` for `exists (select …)`."""
+    """`(select …)`; `exists` for `exists (select …)`. `listed`: a method of lists is called on its rows."""
 
     select: Select
     exists: bool = False
+    listed: bool = False
 
 
 class Quantified(Expr):

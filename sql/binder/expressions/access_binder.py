@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.aggregates.list_methods import LIST_METHODS, ListMethod
-from sql.binder.binding import Binding
+from sql.binder.binding import Binding, LambdaParameter
 from sql.binder.expressions import event_fields, table_reads
 from sql.binder.expressions.methods import FUNCTIONS, HINTS, as_function
 from sql.binder.expressions.partition_properties import bind_property, property_path
@@ -16,6 +16,7 @@ from sql.functions import registry as functions
 from sql.functions.definition import Function
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, TableRead
 from sql.plan.declared import TableDeclaration
+from sql.record import replace
 from sql.types import Type
 
 ELEMENTS_END = 2**31 - 1
@@ -82,7 +83,8 @@ def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
     method = LIST_METHODS.get(node.name)
     if method is None:
         return _unknown_method(binder, node)
-    base = binder.bind(node.base, place)
+    is_subquery = isinstance(node.base, ast.Subquery) and not node.base.exists
+    base = binder.bind(replace(node.base, listed=True) if is_subquery else node.base, place)
     binder.expect(base, Type.ARRAY, f"{node.name}() is a method of lists", node.base.span)
     return _bound_method(binder, node, method, base, place)
 
@@ -109,7 +111,8 @@ def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: B
     if not node.args and method.plain is not None:
         return Apply(method.plain, (base,), type=method.plain.result_type([base.type]), span=node.span)
     if isinstance(argument, ast.Lambda) and len(argument.parameters) == 1 and method.each is not None:
-        binder.parameters.append(argument.parameters[0])
+        elements = event_fields.elements_of(binder, base)
+        binder.parameters.append(LambdaParameter(argument.parameters[0], elements))
         body = binder.bind(argument.body, place)
         binder.parameters.pop()
         if method.condition:

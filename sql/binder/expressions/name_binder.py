@@ -6,7 +6,7 @@ from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder.binding import Binding
 from sql.binder.calls import call_binder
-from sql.binder.expressions import table_reads
+from sql.binder.expressions import event_fields, table_reads
 from sql.binder.expressions.partition_properties import below, bind_property
 from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
@@ -33,7 +33,9 @@ class NameBinder:
                 ast.Call("first", (node,), span=node.span), replace(place, of_window=False)
             )
         for depth, parameter in enumerate(reversed(self.binder.parameters)):
-            if (node.table or node.name) == parameter:
+            if (node.table or node.name) == parameter.name:
+                if node.table is not None:
+                    event_fields.check_name(self.binder, parameter.elements, node.name, node.span)
                 return LambdaRead(node.name if node.table else None, depth, span=node.span)
         builtin = place.builtins.get(node.table or node.name)
         if builtin is not None:

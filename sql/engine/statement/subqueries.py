@@ -279,7 +279,9 @@ class Subqueries:
         if kind == "exists":
             return lambda event: bool(result(event))
         if kind == "rows":
-            return result
+            return lambda event: result(event) or None
+        if kind == "values":
+            return lambda event: [next(iter(row.values())) for row in result(event)] or None
         if kind == "list":
             return lambda event: [next(iter(row.values())) for row in result(event)]
         if kind == "row":
