@@ -56,7 +56,7 @@ class Asking(QueryDecorator):
         self.counts["events_in"] += len(rows)
         for row in rows:
             event = as_dict(row)
-            if self._is_wanted(event, now_ms):
+            if not self._passes or self._is_wanted(event, now_ms):
                 self.room.enter(event, now_ms)
         return self._release(now_ms)
 

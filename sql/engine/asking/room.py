@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from sql.algebra.event import Event
 from sql.algebra.event_store import pack_row, unpack_row
@@ -16,7 +17,7 @@ from sql.engine.asking.asked_table import AskedTable, Rows
 from sql.errors import DataError
 from sql.plan.asks import AskPlan, Refusal, Request
 
-KEYS = (str, int, float, bool)
+KEYS = frozenset((str, int, float, bool))
 """The types of keys that stores accept."""
 
 
@@ -34,9 +35,12 @@ class Ask:
         DataError for a key that is a list or an object."""
         event = Event(row, now_ms, 0)
         key = tuple([value(event) for value in self._values])
-        if any(value is None or value != value for value in key):
-            return None
-        if not all(value.__class__ in KEYS for value in key):
+        is_key = True
+        for value in key:
+            if value is None or value != value:
+                return None
+            is_key = is_key and value.__class__ in KEYS
+        if not is_key:
             raise DataError(f"table '{self.table.name}' cannot be asked for a list or an object")
         return Request(self.table.name, self._plan.columns, key)
 
@@ -52,8 +56,7 @@ class Ask:
         return rows or ([{**row, column: None}] if self._plan.keeps else [])
 
 
-@dataclass(slots=True, eq=False)
-class WaitingEvent:
+class WaitingEvent(Struct, eq=False):
     """An event that has not entered the rule.
 
     since_ms   when the requests under way were made
