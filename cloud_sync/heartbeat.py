@@ -4,15 +4,38 @@
 
 One small file for each spool, replaced from time to time. The numbers count since the spool was created. Rows
 that were uploaded and are not in the tables are missing; rows that were dropped or lost were never uploaded.
+
+Heartbeats are numbered. A number that this spool has not given is that of another life of it: the spool was
+restored from an older copy, or its disk was copied. The numbers of its next rows would be those of other rows.
 """
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
+from cloud_sync.errors import TargetError
 from cloud_sync.names import VERSION
 from cloud_sync.spool import Spool
+from cloud_sync.spool.store import SEQ_MAX
 from cloud_sync.targets.base import Target
+
+LOG = logging.getLogger("penstock.uploader")
+
+SET_BACK = (
+    "the spool was restored from an older copy, or its disk was copied: rows from here on get numbers behind "
+    "those of the other life. Windows that were open in the copy may count twice; "
+    "if both are in use give each a gateway.id of its own"
+)
+"""What another life of the spool means, and what to do."""
+
+
+class Told(msgspec.Struct):
+    """What a heartbeat says of the life of its spool."""
+
+    beat: int = 0
+    highest_seq: int = 0
 
 
 class Pulse:
@@ -23,6 +46,23 @@ class Pulse:
         self._target = target
         self._interval_ms = interval_ms
         self._due_ms = 0
+        self._name = spool.layout.heartbeat(spool.gateway, spool.spool_id)
+        self._is_compared = False
+
+    def compare(self) -> None:
+        """Once: see whether another life of this spool has uploaded since, and leave its numbers out. A target
+        that cannot be read is asked again the next time. Raises SpoolError."""
+        if self._is_compared:
+            return
+        try:
+            content = self._target.get(self._name)
+        except TargetError:
+            return
+        told, outgoing = _told(content), self._spool.outgoing
+        if told.beat > outgoing.beat():
+            LOG.error("spool.set_back", extra={"other_seq": told.highest_seq, "note": SET_BACK})
+            outgoing.leave_out(told.highest_seq, told.beat)
+        self._is_compared = True
 
     def wait_ms(self, now_ms: int) -> int | None:
         """The time until the next heartbeat; None for never. After a clock was set back it is due at once."""
@@ -33,8 +73,9 @@ class Pulse:
 
     def beat(self, now_ms: int) -> None:
         """Write the heartbeat. Raises TargetError or SpoolError."""
-        spool = self._spool
-        self._target.replace(spool.layout.heartbeat(spool.gateway, spool.spool_id), heartbeat(spool, now_ms))
+        self.compare()
+        beat = self._spool.outgoing.next_beat()
+        self._target.replace(self._name, heartbeat(self._spool, now_ms, beat))
         self._due_ms = now_ms + self._interval_ms
 
     def beat_if_due(self, now_ms: int) -> None:
@@ -43,7 +84,16 @@ class Pulse:
             self.beat(now_ms)
 
 
-def heartbeat(spool: Spool, now_ms: int) -> bytes:
+def _told(content: bytes | None) -> Told:
+    """What the heartbeat in the bucket says; nothing if it is none."""
+    try:
+        told = msgspec.json.decode(content or b"{}", type=Told)
+    except msgspec.MsgspecError:
+        return Told()
+    return told if 0 <= told.highest_seq < SEQ_MAX and told.beat < SEQ_MAX else Told()
+
+
+def heartbeat(spool: Spool, now_ms: int, beat: int) -> bytes:
     """One line of JSON: the spool's counters at an instant of the gateway's clock."""
     stats = spool.stats()
     counters = stats.counters
@@ -52,6 +102,7 @@ def heartbeat(spool: Spool, now_ms: int) -> bytes:
         "gateway": spool.gateway,
         "spool": spool.spool_id,
         "at": now_ms,
+        "beat": beat,
         "highest_seq": spool.highest_seq,
         "stored": counters["appended"],
         "uploaded": counters["uploaded"],

@@ -100,6 +100,8 @@ class Uploader:
         counted and lead to a longer wait; they are never raised.
         """
         try:
+            if self._settings.heartbeat_ms:
+                self._pulse.compare()
             formed = self._formed(now_ms, force)
             if formed is not None:
                 self._upload(*formed, now_ms)

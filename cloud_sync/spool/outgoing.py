@@ -20,6 +20,9 @@ DELETED_BYTES = 1_000_000
 
 ANY_SEQ = 2**62
 
+BEAT = "beat"
+"""The key of the state that holds the number of the last heartbeat."""
+
 
 class Outgoing:
     """The rows to upload, and the file whose upload was begun. Thread-safe."""
@@ -127,6 +130,32 @@ class Outgoing:
         """Forget a plan."""
         with self._store.lock, transaction(self._store.db, self._store.path):
             self._store.db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
+
+    def beat(self) -> int:
+        """The number of the last heartbeat; 0 before the first."""
+        return int(self._state.read(BEAT).get(BEAT, b"0"))
+
+    def next_beat(self) -> int:
+        """The number of the next heartbeat, durable before that is written."""
+        beat = self.beat() + 1
+        with self._store.lock:
+            self._store.with_reserve(lambda: self._note_beat(beat))
+        return beat
+
+    def _note_beat(self, beat: int) -> None:
+        with self._store.changing():
+            self._state.write({BEAT: str(beat).encode()})
+
+    def leave_out(self, other_seq: int, beat: int) -> None:
+        """Another life of this spool has given numbers up to `other_seq`, and perhaps some more: rows that were
+        stored since the spool was opened, and those to come, get numbers behind them. Rows before keep theirs:
+        the other life has them too."""
+        store = self._store
+        with store.lock:
+            last_seq = store.next_seq - 1
+            store.with_reserve(lambda: store.leave_out(other_seq))
+            store.with_reserve(lambda: self._rows.renumber(store.opened_seq, last_seq))
+            store.with_reserve(lambda: self._note_beat(beat))
 
     def _is_intact(self, planned: PlannedFile) -> bool:
         """True if the name, which follows from the other fields, is the planned one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple, replace
 
 from cloud_sync.records import ROW_OVERHEAD_BYTES, Record, SpooledRow, checksum
 from cloud_sync.spool.database import translated
@@ -21,6 +22,10 @@ NOT_PLANNED = (
 )
 
 
+MOVED_ROWS = 500
+"""The number of rows that get other sequence numbers in one transaction."""
+
+
 class Rows:
     """The operations on stored rows. Methods with a `change` are called inside its transaction."""
 
@@ -36,6 +41,23 @@ class Rows:
         self._store.db.executemany(f"INSERT INTO rows ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         change.rows += len(values)
         change.bytes += sum(waiting.record.size_bytes for waiting in group)
+
+    def renumber(self, after_seq: int, last_seq: int) -> None:
+        """Give intact rows in a range the next sequence numbers, but none of a planned file: parts of that may
+        be in the cloud."""
+        query = f"SELECT {ROW_COLUMNS} FROM rows t WHERE seq BETWEEN ? AND ? AND {NOT_PLANNED} ORDER BY seq"
+        while found := self._store.db.execute(query, (after_seq + 1, last_seq)).fetchmany(MOVED_ROWS):
+            rows = [SpooledRow(*values) for values in found]
+            after_seq = rows[-1].seq
+            self._move([row for row in rows if row.is_intact])
+
+    def _move(self, rows: Sequence[SpooledRow]) -> None:
+        store = self._store
+        with store.changing():
+            moved = [astuple(_renumbered(row, seq)) for seq, row in enumerate(rows, store.next_seq)]
+            store.db.executemany(f"INSERT INTO rows ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", moved)
+            store.db.executemany("DELETE FROM rows WHERE seq = ?", [(row.seq,) for row in rows])
+            store.next_seq += len(rows)
 
     def delete(self, change: Change, table: str, condition: str, values: tuple[object, ...]) -> int:
         """Delete rows of a table, which the condition calls `t`; the number deleted."""
@@ -151,6 +173,10 @@ class Rows:
             db.executemany(copy, intact)
             db.executemany("DELETE FROM set_aside WHERE seq = ?", intact)
         return len(intact)
+
+
+def _renumbered(row: SpooledRow, seq: int) -> SpooledRow:
+    return replace(row, seq=seq, checksum=checksum(seq, row.rule, row.date, row.body, row.schema))
 
 
 def _stored(seq: int, record: Record, created_ms: int) -> tuple[object, ...]:

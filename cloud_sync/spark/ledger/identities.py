@@ -1,6 +1,6 @@
 """Each identity once: of records that share one, that with the smallest digest counts, whatever came first.
 
-Records of one identity that differ are conflicting: a disk was copied or set back.
+Records of one identity that differ are conflicting: a disk was copied, or restored from an older copy.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Counts:
 @dataclass(slots=True, kw_only=True)
 class Metrics(Counts):
     """The counters of one run. `twins` are gateways of whose spools two were in use at one time: two machines
-    under one id; `copied` are those of conflicting records: their disk was copied or set back. `stale` are
-    the gateways whose rows of a rule are older than a check of it allows."""
+    under one id; `copied` are those of conflicting records: their disk was copied, or restored from an older
+    copy. `stale` are the gateways whose rows of a rule are older than a check of it allows."""
 
     run: str = ""
     version: int = 0
@@ -75,7 +75,8 @@ def noteworthy(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
         yield (
             f"conflicting records: {metrics.conflicting}, of gateways {', '.join(metrics.copied)}: each has "
             "the number of another record and another content, and one of the two counts; "
-            "a disk was copied or set back, so give each machine a gateway.id of its own"
+            "a disk was copied or restored from an older copy; "
+            "give the gateway that runs on the copy a new gateway.id"
         )
     if metrics.twins:
         yield (
