@@ -5,8 +5,8 @@
 One small file for each spool, replaced from time to time. The numbers count since the spool was created. Rows
 that were uploaded and are not in the tables are missing; rows that were dropped or lost were never uploaded.
 
-Heartbeats are numbered. A number that this spool has not given is that of another life of it: the spool was
-restored from an older copy, or its disk was copied. The numbers of its next rows would be those of other rows.
+Heartbeats are numbered. A number that this spool has not given is that of another life of it: the spool
+was restored from an older copy, or its disk was copied. Its next rows would have the numbers of other ones.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Pulse:
         self._is_compared = False
 
     def compare(self) -> None:
-        """Once: see whether another life of this spool has uploaded since, and leave its numbers out. A target
-        that cannot be read is asked again the next time. Raises SpoolError."""
+        """Once: see whether another life of this spool has uploaded since, and leave its numbers out.
+        A target that cannot be read is asked again the next time. Raises SpoolError."""
         if self._is_compared:
             return
         try:

@@ -43,13 +43,15 @@ class Rows:
         change.bytes += sum(waiting.record.size_bytes for waiting in group)
 
     def renumber(self, after_seq: int, last_seq: int) -> None:
-        """Give intact rows in a range the next sequence numbers, but none of a planned file: parts of that may
-        be in the cloud."""
+        """Give intact rows in a range the next sequence numbers, but none of a planned file: parts of that
+        may be in the cloud."""
         query = f"SELECT {ROW_COLUMNS} FROM rows t WHERE seq BETWEEN ? AND ? AND {NOT_PLANNED} ORDER BY seq"
-        while found := self._store.db.execute(query, (after_seq + 1, last_seq)).fetchmany(MOVED_ROWS):
+        while after_seq < last_seq:
+            with translated(self._store.path):
+                found = self._store.db.execute(query, (after_seq + 1, last_seq)).fetchmany(MOVED_ROWS)
             rows = [SpooledRow(*values) for values in found]
-            after_seq = rows[-1].seq
             self._move([row for row in rows if row.is_intact])
+            after_seq = rows[-1].seq if rows else last_seq
 
     def _move(self, rows: Sequence[SpooledRow]) -> None:
         store = self._store

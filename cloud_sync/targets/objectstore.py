@@ -10,6 +10,14 @@ from cloud_sync.errors import BadTarget, TargetError, TooLarge
 
 _ELAPSED = re.compile(r" in [0-9.]+(?:ns|µs|ms|s)(?=[ ,])")
 _TOO_LARGE = re.compile(r"status code: 413\b|<Code>EntityTooLarge<")
+REMEDIES = {
+    "169.254.169.254": "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "
+    "~/.aws/credentials is not read",
+    "NoSuchBucket": "make the bucket, or mend the target",
+    "ExpiredToken": "start again with new credentials",
+    "builder error": "for an http:// address set AWS_ALLOW_HTTP=true",
+}
+"""What to do about a failure that obstore or the store tells with these words."""
 _CAUSE = re.compile(r'(?:message|error): "([^"]*)"')
 
 
@@ -18,7 +26,9 @@ def _in_words(error: Exception) -> str:
     dump of its internals only the cause, such as that of a refused connection."""
     told, _, internals = str(error).partition("\n\nDebug source:")
     line, causes = " ".join(_ELAPSED.sub("", told).split()), _CAUSE.findall(internals)
-    return f"{line}: {causes[-1]}" if causes else line
+    told = f"{line}: {causes[-1]}" if causes else line
+    remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in told), None)
+    return f"{told}; {remedy}" if remedy else told
 
 
 class ObjectStoreTarget:

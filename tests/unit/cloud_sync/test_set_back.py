@@ -13,7 +13,7 @@ import pytest
 from cloud_sync.spool import Spool
 from cloud_sync.spool.store import SEQ_GAP
 from cloud_sync.uploader import Uploader, UploadSettings
-from tests.unit.cloud_sync.support import NOW_MS, MemoryTarget, records
+from tests.unit.cloud_sync.support import NOW_MS, MemoryTarget
 from tests.unit.cloud_sync.test_uploader import arrived, fill
 
 BEATING = UploadSettings(heartbeat_ms=3_600_000)

@@ -154,6 +154,40 @@ def test_an_object_store_s_refusal_is_one_line_that_repeats(
     assert told[0] == told[1] and "\n" not in told[0] and re.search(reason, told[0]), told[0]
 
 
+class NoBucket(Refusal):
+    status, text = 404, b"<Error><Code>NoSuchBucket</Code></Error>"
+
+
+class Expired(Refusal):
+    status, text = 400, b"<Error><Code>ExpiredToken</Code></Error>"
+
+
+@pytest.mark.parametrize(
+    ("answer", "remedy"), [(NoBucket, "make the bucket"), (Expired, "start again with new credentials")]
+)
+def test_a_failure_of_an_object_store_has_its_remedy(
+    s3_at: Callable[[HTTPServer], Target], answer: type[Refusal], remedy: str
+) -> None:
+    pytest.importorskip("obstore")
+    with HTTPServer(("127.0.0.1", 0), answer) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(TargetError, match=f"; {remedy}"):
+            s3_at(server).put_if_absent("v1/x", b"content")
+        thread.join()
+
+
+def test_plain_http_has_to_be_allowed(
+    s3_at: Callable[[HTTPServer], Target], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore")
+    with HTTPServer(("127.0.0.1", 0), Refusal) as server:
+        s3_at(server)
+        monkeypatch.delenv("AWS_ALLOW_HTTP")
+        with pytest.raises(TargetError, match="set AWS_ALLOW_HTTP=true"):
+            open_target("s3://bucket").put_if_absent("v1/x", b"content")
+
+
 # --- power cuts ---------------------------------------------------------------------------------------------
 
 
