@@ -283,7 +283,7 @@ class Engine:
     def partitions(self, context: str, selector: Selector | None = None) -> list[dict[str, Any]]:
         """The live partitions of a context with their built-in properties."""
         host = self.contexts[context]
-        return host.partitions() if selector is None else host.partitions(selector)
+        return list(host.partitions() if selector is None else host.partitions(selector))
 
     def counters(self, name: str) -> dict[str, int]:
         """The counters of a rule."""

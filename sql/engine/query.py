@@ -110,11 +110,11 @@ class Running(ABC):
         return []
 
     def retained(self) -> int:
-        """The number of events held, or of which what they contributed is."""
+        """The number of events held, or of which what they contributed is: a walk through all of them."""
         return 0
 
     def counters(self) -> dict[str, int]:
-        """The counters."""
+        """The counters, read in a time that does not grow with the state."""
         return dict(self.counts)
 
     def snapshot(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class Rowwise(RunningQuery, Running):
     # --- state ----------------------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, int]:
-        return {**self.counts, "division_by_zero": self.warnings.division_by_zero, "retained": 0}
+        return {**self.counts, "division_by_zero": self.warnings.division_by_zero}
 
     @property
     def kept(self) -> dict[str, Stateful | None]:

@@ -92,8 +92,7 @@ class ContextMember(Member):
         return [row for body in self.bodies(selector) for row in body.instance.read(now_ms)]
 
     def counters(self) -> dict[str, int]:
-        retained = sum(body.instance.retained() for body in self.bodies())
-        return {**self.counts, "retained": retained, "partitions": len(self.host.life.live)}
+        return {**self.counts, "partitions": len(self.host.life.live)}
 
     # --- state ----------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@ partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from sql.algebra.context.context_conditions import ConditionBuilder
@@ -169,10 +169,10 @@ class ContextHost(RunningQuery, Running):
 
     # --- looking --------------------------------------------------------------------------------------------
 
-    def partitions(self, selector: Selector = every) -> list[dict[str, Any]]:
-        """The live partitions with their built-in properties."""
+    def partitions(self, selector: Selector = every) -> Iterator[dict[str, Any]]:
+        """The live partitions with their built-in properties, the oldest first."""
         found = (item for item in self.life.live if selector(item))
-        return [{**properties_of(item), "name": self.context.name} for item in found]
+        return ({**properties_of(item), "name": self.context.name} for item in found)
 
     def counters(self) -> dict[str, int]:
         return {**self.life.counts, "partitions": len(self.life.live), "errors": self.counts["errors"]}

@@ -248,7 +248,6 @@ class SampledQuery(RunningQuery, Running):
         return {
             **self.counts,
             "division_by_zero": self.of_plan.warnings.division_by_zero,
-            "retained": self.retained(),
         }
 
     @property

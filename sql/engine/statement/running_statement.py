@@ -196,7 +196,7 @@ class RunningStatement(StatementCore):
     def counters(self) -> dict[str, int]:
         """The counters."""
         warnings = self.program.warnings
-        counts = {**self.counts, "division_by_zero": warnings.division_by_zero, "retained": self.retained()}
+        counts = {**self.counts, "division_by_zero": warnings.division_by_zero}
         if warnings.several_rows:
             counts["several_rows"] = warnings.several_rows
         for machine in self.sources.machines.values():
