@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from edge.monitor.footprint import RuleMemory
+from edge.monitor.footprint import Memory
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
@@ -16,27 +16,20 @@ class Figures:
 
     def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
-        self._rule_memory = RuleMemory()
+        self.memory = Memory(daemon.engine)
 
     def defects(self) -> int:
         """Errors that no rule caused by itself: of the gateway and of the engine."""
         return self._daemon.gateway.refusals.defects + self._daemon.engine.dispatch.defects
 
+    def reconcile(self) -> None:
+        """Bring the counters of all rules up to date, once for each request."""
+        self._daemon.engine.roster.reconcile()
+
     def counters(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
-        """The engine's counters of rules, of those that run; all are brought up to date once."""
+        """The engine's counters of rules, of those that run, as of the last `reconcile`."""
         engine, running = self._daemon.engine, self._daemon.manager.running
-        engine.roster.reconcile()
         return {name: engine.queries[name].counters() for name in names if name in running}
-
-    @property
-    def known_memory(self) -> Mapping[str, int]:
-        """The bytes of memory that the state of each rule takes, as last estimated."""
-        return self._rule_memory.known
-
-    def memory(self) -> Mapping[str, int]:
-        """The same, estimated anew for some of the rules."""
-        engine, now_ms = self._daemon.engine, self._daemon.clock.monotonic_ms()
-        return self._rule_memory.look(engine.queries, engine.common, now_ms)
 
     def state_bytes(self, rule_id: str) -> int:
         """The bytes of the rule's state in the last snapshot. To encode it anew would hold up the rules."""

@@ -11,8 +11,8 @@ nothing.
 
 `only` is a JSON object with one of ids, keys, hashes, labels, has, nested (`sql.algebra.context.selectors`).
 
-The gateway loop answers a request between two events, so it sees no half-done step. A SELECT is answered
-apart from the loop, by a child that is forked there (`edge.monitor.apart`).
+The gateway loop answers a request between two events, so it sees no half-done step. A SELECT and the list of
+partitions are answered apart from the loop, by a child that is forked there (`edge.monitor.apart`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Relations(Pages):
 
     def _rows(self, name: str) -> Page:
         try:
-            return _lines(self._daemon.ask(lambda: self._daemon.engine.relation(name).rows()))
+            return _lines(_text(self._daemon.ask(lambda: self._daemon.engine.relation(name).rows())))
         except KeyError:
             return text_page(404, f"there is no table '{name}'; see /relations")
 
@@ -81,11 +81,10 @@ class Relations(Pages):
         return Page(200, self._answer(query["sql"], values, selector))
 
     def _partitions(self, context: str, only: str) -> Page:
-        selector = _selector(only)
-        try:
-            return _lines(self._daemon.ask(lambda: self._daemon.engine.partitions(context, selector)))
-        except KeyError:
+        selector, engine = _selector(only), self._daemon.engine
+        if not self._daemon.ask(lambda: context in engine.contexts):
             return text_page(404, f"no rule runs in a context '{context}'; see contexts in /status")
+        return _lines(self._apart.answer(lambda: _text(engine.partitions(context, selector))))
 
     def _answer(self, sql: str, values: Parameters, selector: Selector | None) -> bytes:
         """The answer to a SELECT as JSON. Raises SqlError and DataError for what cannot be answered."""
@@ -139,10 +138,13 @@ class Relations(Pages):
         return found
 
 
-def _lines(rows: Iterable[object]) -> Page:
-    """Rows as JSON lines."""
-    text = b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in rows)
+def _lines(text: bytes) -> Page:
     return Page(200, text, "application/x-ndjson")
+
+
+def _text(rows: Iterable[object]) -> bytes:
+    """Rows as JSON lines."""
+    return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in rows)
 
 
 def _encoded(rows: Sequence[object]) -> bytes:

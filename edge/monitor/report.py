@@ -6,16 +6,20 @@ The gateway loop collects everything, between two batches, and only on request. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from edge.monitor.figures import Figures
 from edge.monitor.metrics import Sample, render
 from edge.monitor.readiness import not_ready
 from edge.monitor.samples import Samples
 from edge.monitor.status_tree import StatusTree
+from sql.rows import as_dict
 
 if TYPE_CHECKING:
     from edge.monitor.flight.ask import Why
@@ -25,7 +29,10 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 RULES_AT_ONCE = 50
-"""The loop needs some milliseconds for so many."""
+"""The loop needs about a millisecond for so many."""
+
+WALKS = 10
+"""Looks at the memory of rules for one request, a millisecond each."""
 
 
 class Report:
@@ -52,24 +59,49 @@ class Report:
     def metrics_text(self) -> str:
         """Prometheus text."""
         found, names = self._daemon.ask(self._begun)
-        return render(chain(found, *self._in_slices(names, self._samples.of_rules)))
+        self._estimate_memory()
+        readings = chain.from_iterable(self._in_slices(names, self._samples.read, RULES_AT_ONCE))
+        return render(chain(found, *[reading.samples() for reading in readings]))
 
     def _begun(self) -> tuple[list[Sample], list[str]]:
         """In the loop: the samples but those of rules, and the rules that run."""
-        self._figures.memory()
+        self._figures.reconcile()
         return list(self._samples.of_gateway()), list(self._daemon.manager.running)
 
     def status(self) -> dict[str, Any]:
         """The whole state as JSON values."""
         tree = self._daemon.ask(self._tree.whole)
-        parts = self._in_slices(list(tree["rules"]), self._tree.of_rules)
-        return tree | {"rules": dict(chain.from_iterable(part.items() for part in parts))}
+        self._estimate_memory()
+        rules = self._in_slices(list(tree["rules"]), self._tree.of_rules, RULES_AT_ONCE)
+        contexts = self._in_slices(list(tree["contexts"]), self._tree.of_contexts, 1)
+        return tree | {"rules": _joined(rules), "contexts": _plain(_joined(contexts))}
 
-    def _in_slices(self, names: list[str], of: Callable[[list[str]], Result]) -> Iterator[Result]:
-        """The loop's answers about rules, so many at a time."""
-        for at in range(0, len(names), RULES_AT_ONCE):
-            yield self._daemon.ask(partial(of, names[at : at + RULES_AT_ONCE]))
+    def _in_slices(self, names: list[str], of: Callable[[list[str]], Result], size: int) -> Iterator[Result]:
+        """The loop's answers about rules or contexts, so many at a time."""
+        for at in range(0, len(names), size):
+            yield self._daemon.ask(partial(of, names[at : at + size]))
+
+    def _estimate_memory(self) -> None:
+        """Let the loop walk some objects, few at a time."""
+        look = partial(self._figures.memory.look, self._daemon.clock.monotonic_ms())
+        for _ in range(WALKS):
+            if not self._daemon.ask(look):
+                return
 
     def not_ready(self) -> list[str]:
         """Why the gateway is not doing all it should; empty when it is."""
         return self._daemon.ask(lambda: not_ready(self._daemon))
+
+
+def _joined(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return dict(chain.from_iterable(part.items() for part in parts))
+
+
+def _plain(tree: dict[str, Any]) -> dict[str, Any]:
+    """The properties of partitions as JSON values: an event is an object, bytes and the like are text."""
+    found: dict[str, Any] = json.loads(json.dumps(tree, default=_as_text))
+    return found
+
+
+def _as_text(value: object) -> Any:
+    return dict(as_dict(value)) if isinstance(value, msgspec.Struct) else str(value)

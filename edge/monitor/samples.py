@@ -1,9 +1,10 @@
-"""The numbers of /metrics, read in the gateway's loop."""
+"""The numbers of /metrics. The gateway's loop reads them; a thread of the HTTP server makes the samples of
+rules, which takes longer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edge.base.memory import resident_bytes
 from edge.base.version import build, version
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from edge.monitor.figures import Figures
     from edge.monitor.flight.ask import Why
     from edge.monitor.observed import Observed
+    from sinks.delivery import Stats
 
 COUNTERS = {
     "events_in": "penstock_rule_events_total",
@@ -24,6 +26,52 @@ COUNTERS = {
     "groups": "penstock_rule_groups",
 }
 """The engine's counters of a rule, and the metric each becomes."""
+
+
+class Reading(NamedTuple):
+    """The numbers of a rule as the loop reads them. Any thread makes samples of them."""
+
+    rule: str
+    info: Mapping[str, str]
+    counters: Mapping[str, int]
+    fired_ms: int | None
+    shortfalls: Mapping[str, float]
+    expectations: Sequence[Mapping[str, Any]]
+    memory_bytes: int | None
+    state_bytes: int
+    deliveries: Sequence[tuple[str, Stats]]
+
+    def samples(self) -> Iterator[Sample]:
+        """The samples of the rule."""
+        rule = self.rule
+        yield sample("penstock_rule_info", 1, rule=rule, **self.info)
+        for counter, metric in COUNTERS.items():
+            if counter in self.counters:
+                yield sample(metric, self.counters[counter], rule=rule)
+        if self.fired_ms is not None:
+            yield sample("penstock_rule_last_fired_timestamp_seconds", self.fired_ms / 1000, rule=rule)
+        for condition, short in self.shortfalls.items():
+            yield sample("penstock_rule_nearest_miss", short, rule=rule, condition=condition)
+        yield from self._of_checks()
+        if self.memory_bytes is not None:
+            yield sample("penstock_rule_memory_bytes", self.memory_bytes, rule=rule)
+        yield sample("penstock_rule_state_bytes", self.state_bytes, rule=rule)
+        for sink, stats in self.deliveries:
+            labels = {"rule": rule, "sink": sink}
+            yield sample("penstock_delivery_sent_total", stats.sent, **labels)
+            yield sample("penstock_delivery_retries_total", stats.retried, **labels)
+            yield sample("penstock_delivery_rejected_total", stats.rejected, **labels)
+            yield sample("penstock_delivery_dropped_total", stats.dropped, **labels)
+            yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
+
+    def _of_checks(self) -> Iterator[Sample]:
+        for check in self.expectations:
+            labels = {"rule": self.rule, "check": check["check"], "then": check["then"]}
+            if "broken" in check:
+                yield sample("penstock_rule_expect_broken_rows_total", check["broken"], **labels)
+            else:
+                yield sample("penstock_rule_expect_age_seconds", check["age_ms"] / 1000, **labels)
+                yield sample("penstock_rule_expect_stale", check["stale"], **labels)
 
 
 class Samples:
@@ -73,6 +121,7 @@ class Samples:
         yield sample("penstock_dead_letters_total", daemon.dead_letters.written)
         yield sample("penstock_dead_letters_lost_total", daemon.dead_letters.lost)
         yield from self._table_samples()
+        yield from self._context_samples()
         yield from self._spool_samples()
 
     def _journal_samples(self) -> Iterator[Sample]:
@@ -90,40 +139,25 @@ class Samples:
         if told["snapshot"]["age_ms"] is not None:
             yield sample("penstock_snapshot_age_seconds", told["snapshot"]["age_ms"] / 1000)
 
-    def of_rules(self, names: Iterable[str]) -> list[Sample]:
-        """The samples of rules, those of them that run."""
+    def read(self, names: Iterable[str]) -> list[Reading]:
+        """The numbers of rules, those of them that run."""
         counted = self._figures.counters(names)
-        return [found for name, counters in counted.items() for found in self._of_rule(name, counters)]
+        return [self._read(name, counters) for name, counters in counted.items()]
 
-    def _of_rule(self, rule_id: str, counters: Mapping[str, int]) -> Iterator[Sample]:
-        daemon = self._daemon
-        memory, running = self._figures.known_memory, daemon.manager.running[rule_id]
-        began = {"began": running.state, "differs": ", ".join(running.differs)}
-        yield sample("penstock_rule_info", 1, rule=rule_id, hash=running.hash, **began)
-        for counter, metric in COUNTERS.items():
-            if counter in counters:
-                yield sample(metric, counters[counter], rule=rule_id)
-        if (fired_ms := daemon.outbox.fired.get(rule_id)) is not None:
-            yield sample("penstock_rule_last_fired_timestamp_seconds", fired_ms / 1000, rule=rule_id)
-        for condition, short in self._why.shortfalls(rule_id).items():
-            yield sample("penstock_rule_nearest_miss", short, rule=rule_id, condition=condition)
-        for check in self._figures.expectations(rule_id):
-            labels = {"rule": rule_id, "check": check["check"], "then": check["then"]}
-            if "broken" in check:
-                yield sample("penstock_rule_expect_broken_rows_total", check["broken"], **labels)
-            else:
-                yield sample("penstock_rule_expect_age_seconds", check["age_ms"] / 1000, **labels)
-                yield sample("penstock_rule_expect_stale", check["stale"], **labels)
-        if rule_id in memory:
-            yield sample("penstock_rule_memory_bytes", memory[rule_id], rule=rule_id)
-        yield sample("penstock_rule_state_bytes", self._figures.state_bytes(rule_id), rule=rule_id)
-        for action in daemon.outbox.actions(rule_id):
-            stats, labels = action.stats(), {"rule": rule_id, "sink": action.delivery.name}
-            yield sample("penstock_delivery_sent_total", stats.sent, **labels)
-            yield sample("penstock_delivery_retries_total", stats.retried, **labels)
-            yield sample("penstock_delivery_rejected_total", stats.rejected, **labels)
-            yield sample("penstock_delivery_dropped_total", stats.dropped, **labels)
-            yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
+    def _read(self, rule_id: str, counters: Mapping[str, int]) -> Reading:
+        daemon, figures = self._daemon, self._figures
+        running, deliveries = daemon.manager.running[rule_id], daemon.outbox.actions(rule_id)
+        return Reading(
+            rule_id,
+            {"hash": running.hash, "began": running.state, "differs": ", ".join(running.differs)},
+            counters,
+            daemon.outbox.fired.get(rule_id),
+            self._why.shortfalls(rule_id),
+            figures.expectations(rule_id),
+            figures.memory.known.get(rule_id),
+            figures.state_bytes(rule_id),
+            [(action.delivery.name, action.stats()) for action in deliveries],
+        )
 
     def _table_samples(self) -> Iterator[Sample]:
         for name, counts in self._daemon.manager.tables.counters().items():
@@ -138,6 +172,13 @@ class Samples:
                 yield sample(f"penstock_lookup_{what}_total", counts[what], table=name)
             yield sample("penstock_lookup_failures_total", counts.get("failures", 0), table=name)
             yield sample("penstock_lookup_waiting", counts["waiting"], table=name)
+
+    def _context_samples(self) -> Iterator[Sample]:
+        for name, host in self._daemon.engine.contexts.items():
+            counts, memory_bytes = host.counters(), self._figures.memory.of_context(host)
+            yield sample("penstock_context_partitions", counts["partitions"], context=name)
+            yield sample("penstock_context_refused_total", counts["partitions_refused"], context=name)
+            yield sample("penstock_context_memory_bytes", memory_bytes, context=name)
 
     def _spool_samples(self) -> Iterator[Sample]:
         cloud = self._daemon.cloud

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from edge.base.logs import redact
 from edge.base.memory import resident_bytes
 from edge.base.version import build, version
-from edge.monitor.partitions import bytes_each
 from edge.monitor.readiness import not_ready
-from sql.rows import as_dict
 
 if TYPE_CHECKING:
     from cloud_sync.spool import Spool
@@ -36,7 +32,8 @@ class StatusTree:
         self._why = why
 
     def whole(self) -> dict[str, Any]:
-        """The tree, with an empty place for each rule that runs (`of_rules`)."""
+        """The tree, with an empty place for each rule and context that runs (`of_rules`, `of_contexts`)."""
+        self._figures.reconcile()
         return {
             **self._process(),
             **self._rules_and_files(),
@@ -69,15 +66,14 @@ class StatusTree:
         return {name: self._rule(name, counters) for name, counters in counted.items()}
 
     def _rules_and_files(self) -> dict[str, Any]:
-        daemon, memory = self._daemon, self._figures.memory()
-        manager = daemon.manager
+        daemon, manager = self._daemon, self._daemon.manager
         now_ms = daemon.clock.now_ms()
         return {
             "rules": {name: {} for name in manager.running if name not in manager.grace.leaving},
             "tables": manager.tables.counters(),
             "lookups": self._figures.lookups(),
             "leaving": {name: max(0, until_ms - now_ms) for name, until_ms in manager.grace.leaving.items()},
-            "contexts": {name: self._context(name, memory) for name in daemon.engine.contexts},
+            "contexts": {name: {} for name in daemon.engine.contexts},
             "stopped": list(manager.stopped),
             "asleep": dict(manager.asleep),
             "dropped_held": daemon.outbox.dropped_held,
@@ -132,7 +128,7 @@ class StatusTree:
             "last_fired_ms": daemon.outbox.fired.get(rule_id),
             "expect": self._figures.expectations(rule_id),
             "why": self._why.last.get(rule_id),
-            "memory_bytes": self._figures.known_memory.get(rule_id, 0),
+            "memory_bytes": self._figures.memory.known.get(rule_id, 0),
             "state_bytes": self._figures.state_bytes(rule_id),
             "actions": [
                 {"role": action.role, "sink": action.delivery.name, **_delivery(action.stats())}
@@ -140,19 +136,20 @@ class StatusTree:
             ],
         }
 
-    def _context(self, name: str, memory: Mapping[str, int]) -> dict[str, Any]:
-        """A context: its rules, its counters, and the oldest of its live partitions with their properties."""
-        engine = self._daemon.engine
-        host = engine.contexts[name]
-        counters = host.counters()
-        taken = sum(memory.get(rule_id, 0) for rule_id in host.members)
+    def of_contexts(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """The branches of contexts: their rules, their counters, and the oldest of their live partitions."""
+        contexts, memory = self._daemon.engine.contexts, self._figures.memory
         return {
-            "rules": list(host.members),
-            "counters": counters,
-            "max_partitions": host.context.max_partitions,
-            "memory_bytes": taken,
-            "bytes_per_partition": bytes_each(host, engine.common),
-            "partitions": [_plain(row) for row in engine.partitions(name)[:PARTITIONS_SHOWN]],
+            name: {
+                "rules": list(host.members),
+                "counters": host.counters(),
+                "max_partitions": host.context.max_partitions,
+                "memory_bytes": memory.of_context(host),
+                "bytes_per_partition": memory.known.get(host.name) or None,
+                "partitions": list(islice(host.partitions(), PARTITIONS_SHOWN)),
+            }
+            for name in names
+            if (host := contexts.get(name)) is not None
         }
 
     def _files(self) -> list[dict[str, Any]]:
@@ -194,13 +191,3 @@ def _delivery(stats: Stats) -> dict[str, Any]:
         "queued": stats.queued,
         "last_error": redact(stats.last_error),
     }
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """The properties of a partition as JSON values: an event is an object, bytes and the like are text."""
-    found: dict[str, Any] = json.loads(json.dumps(row, default=_as_text))
-    return found
-
-
-def _as_text(value: object) -> Any:
-    return dict(as_dict(value)) if isinstance(value, msgspec.Struct) else str(value)

@@ -1,4 +1,4 @@
-"""The output of `penstock top`: two answers of `/status` as tables of rules, streams and sinks that
+"""The output of `penstock top`: two answers of `/status` as tables of rules, contexts, streams and sinks that
 fit a terminal."""
 
 from __future__ import annotations
@@ -66,6 +66,14 @@ RULES: tuple[Column, ...] = (
     Column("QUEUED", 2, lambda rule: sum(action["queued"] for action in rule.now["actions"])),
 )
 
+CONTEXTS: tuple[Column, ...] = (
+    Column("CONTEXT", 0, lambda item: item[0], is_text=True),
+    Column("PARTITIONS", 0, lambda item: item[1]["counters"]["partitions"]),
+    Column("REFUSED", 2, lambda item: item[1]["counters"]["partitions_refused"]),
+    Column("MEMORY", 1, lambda item: item[1]["memory_bytes"], shown=_size),
+    Column("RULES", 3, lambda item: ", ".join(item[1]["rules"]), is_text=True),
+)
+
 STREAMS: tuple[Column, ...] = (
     Column("STREAM", 0, lambda item: item[0], is_text=True),
     Column("MESSAGES/S", 0, lambda item: item[1], shown=_rate),
@@ -98,7 +106,8 @@ def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S")
     rules.sort(key=by.value, reverse=not by.is_text)
     sinks = [(rule.name, action) for rule in rules for action in rule.now["actions"]]
     lines = [_head(now)]
-    for columns, items in ((RULES, rules), (STREAMS, _streams(before, now, seconds)), (SINKS, sinks)):
+    contexts, streams = list(now["contexts"].items()), _streams(before, now, seconds)
+    for columns, items in ((RULES, rules), (CONTEXTS, contexts), (STREAMS, streams), (SINKS, sinks)):
         lines += ["", *table(columns, items, width)] if items else []
     lines = [_cut(line, width) for line in lines]
     if found := problems(now):

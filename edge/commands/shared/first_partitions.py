@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edge.monitor.partitions import bytes_each
+from edge.monitor.footprint import completed, walk_partitions
 from sql import Catalog, Plan
 from sql.engine.context.context_member import join
 from sql.engine.context.host import ContextHost
@@ -30,4 +30,4 @@ def bytes_at_first(plan: Plan, catalog: Catalog) -> int | None:
             level = partition.below
     except DataError:
         return None
-    return bytes_each(host, [catalog, plan])
+    return completed(walk_partitions(host, [catalog, plan])) if len(host.life.live) > 1 else None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import sys
 import tracemalloc
 
 import pytest
 
-from edge.monitor.footprint import AGAIN_MS, OBJECTS_AT_ONCE, RuleMemory, footprint
+from edge.monitor.footprint import AGAIN_MS, OBJECTS_AT_ONCE, Memory, footprint
 from sql import Catalog, Engine
+from sql.algebra.event import Event
 from sql.engine.script import run_script
 from tests.support.streams import engine_of
 
@@ -45,19 +47,40 @@ def test_shared_things_count_for_nobody() -> None:
     assert footprint({"own": bytes(1_000), "shared": shared}, [shared]) < 2_000
 
 
-def test_many_rules_are_looked_at_in_turns() -> None:
-    rules: dict[str, list[object]] = {f"r{number}": [object() for _ in range(99)] for number in range(110)}
-    assert OBJECTS_AT_ONCE == 50 * 100
-    memory = RuleMemory()
-    sizes = [len(memory.look(rules, (), 0)) for _ in range(3)]
-    assert sizes == [50, 100, 110], "each of them is a hundred objects"
-    before = memory.look(rules, (), 0)["r0"]
-    rules["r0"].append(bytes(10_000))
-    assert memory.look(rules, (), AGAIN_MS - 1)["r0"] == before, "it is not walked again so soon"
-    found = [memory.look(rules, (), again * AGAIN_MS)["r0"] for again in (1, 2, 3)]
-    assert max(found) - before > 10_000, "every rule has its turn within three questions"
-    del rules["r0"]
-    assert "r0" not in memory.look(rules, (), 4 * AGAIN_MS)
+def test_a_look_walks_few_objects_and_every_rule_has_its_turn() -> None:
+    engine = Engine(Catalog())
+    run_script(engine, "create schema E(k string, n int); @name('long') select * from E#length(5000)", 0)
+    memory = Memory(engine)
+    while memory.look(0):
+        pass
+    before = memory.known["long"]
+    engine.push("E", [{"k": f"k{n}", "n": n} for n in range(200)], 0)
+    assert not memory.look(AGAIN_MS - 1) and memory.known["long"] == before, "it is not walked again so soon"
+    looks = 1
+    while memory.look(AGAIN_MS):
+        looks += 1
+    assert looks > 1, f"more than {OBJECTS_AT_ONCE} objects are walked in several looks"
+    assert memory.known["long"] - before > 200 * 100
+    engine.remove("long")
+    while memory.look(2 * AGAIN_MS):
+        pass
+    assert "long" not in memory.known
+
+
+def test_the_state_in_partitions_counts_once_at_the_context() -> None:
+    engine = Engine(Catalog())
+    rules = "".join(f"@name('r{n}') context C select k, n from E#length(50);" for n in range(3))
+    run_script(engine, f"create schema E(k string, n int); create context C partition by k from E;{rules}", 0)
+    for n in range(4_000):
+        engine.push("E", [{"k": f"k{n % 40}", "n": n}], n)
+    memory = Memory(engine)
+    while memory.look(0):
+        pass
+    host = engine.contexts["C"]
+    state = 3 * 40 * 50 * sys.getsizeof(Event({}, 0, 0))
+    assert state < memory.of_context(host) < 20 * state, "three rules hold 50 events in each of 40 partitions"
+    assert all(memory.known[f"r{n}"] < state / 10 for n in range(3))
+    assert memory.of_context(host) == pytest.approx(footprint(host, engine.common), rel=0.2)
 
 
 def test_what_serves_all_rules_is_none_of_theirs() -> None:

@@ -15,6 +15,13 @@ def status(monotonic_ms: int, events: int, **rules: int) -> dict[str, Any]:
         "intake": {"unacknowledged": 0, "received": {"m": events, "other": 0}},
         "ready": ["mqtt: not connected yet"],
         "lookups": {"site": {"error": "HTTP 500"}, "device": {"error": None}},
+        "contexts": {
+            "shift": {
+                "counters": {"partitions": 3, "partitions_refused": 1},
+                "memory_bytes": 5_000,
+                "rules": ["slow"],
+            }
+        },
         "files": [{"file": "a.yaml", "problems": ["a.yaml:1:1: R001 wrong\n  caret"], "rules": []}],
         "rules": {
             name: {
