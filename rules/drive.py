@@ -8,7 +8,7 @@ which gives the rows of events pushed one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate, chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -149,10 +149,12 @@ class RuleSet(NamedTuple):
             engine.deploy(rule.id, rule.plan, now_ms)
 
 
-def rule_set(rule: CompiledRule, compiled: Compiled, *, with_feeders: bool = False) -> RuleSet:
+def rule_set(
+    rule: CompiledRule, compiled: Compiled, feeds: Callable[[CompiledRule], Iterable[str]] = lambda other: ()
+) -> RuleSet:
     """A rule with the tables it reads, the rules that write these, and those that change events of its
-    streams. `with_feeders`: those as well that insert rows into its streams."""
-    catalog = compiled.catalog
+    streams. `feeds` names the streams that the rows of another rule enter: those that feed its streams are in
+    the set as well."""
     near = {rule.id}
     rules: set[str] = set()
     while rules != near:
@@ -165,7 +167,7 @@ def rule_set(rule: CompiledRule, compiled: Compiled, *, with_feeders: bool = Fal
             for name, other in compiled.rules.items()
             if relations_of(other.plan) & tables
             or updated_by(other.plan) in streams
-            or (with_feeders and not streams.isdisjoint(catalog.lineage(other.plan.insert_into or "")))
+            or not streams.isdisjoint(feeds(other))
         }
     return RuleSet(
         [other for name, other in compiled.rules.items() if name in rules],

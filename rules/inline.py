@@ -123,7 +123,9 @@ class _Run:
         named = {step.stream for step in self.test.events if step.stream is not None}
         if all(self._reads(near.streams, stream) for stream in named):
             return near
-        return rule_set(self.rule, compiled, with_feeders=True)
+        return rule_set(
+            self.rule, compiled, lambda other: compiled.catalog.lineage(other.plan.insert_into or "")
+        )
 
     def _reads(self, streams: Iterable[str], stream: str) -> bool:
         """True if events of a stream are among those of others."""

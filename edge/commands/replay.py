@@ -6,7 +6,8 @@ answer to "would this rule have fired last week?" is always the same. One JSON l
     {"at": 1767225610000, "rows": [{"device": "pump-07", "avg": 61.2}]}
 
 Several streams at once: files of `penstock record` and of `mosquitto_sub -F %j`, or STREAM=FILE for each; CSV
-with a header too. Rules that feed the rule, over `insert into` or memory topics, run as well.
+with a header too. Rules that feed the rule, over `insert into`, memory topics, tables or named windows, run
+as well.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     from edge.commands.shared.chains import with_feeders
     from edge.commands.shared.mixed import is_mixed
 
-    is_fed = arguments.stream is None and len(with_feeders(compiled, rule)) > 1
+    is_fed = arguments.stream is None and len(with_feeders(compiled, rule).rules) > 1
     if is_fed or is_mixed(arguments.data, rule.plan.streams, is_named=arguments.stream is not None):
         return _replay_mixed(compiled, rule, arguments)
     return _replay_plain(compiled, rule, arguments)
@@ -54,10 +55,8 @@ def _replay_mixed(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     from edge.commands.shared.chains import Chain, with_feeders
     from edge.commands.shared.mixed import Mixed, print_rejected
 
-    names = dict.fromkeys(name for item in with_feeders(compiled, rule) for name in item.plan.streams)
-    streams = {
-        name: compiled.catalog.streams[name] for name in names if not compiled.catalog.streams[name].derived
-    }
+    declared, names = compiled.catalog.streams, with_feeders(compiled, rule).streams
+    streams = {name: declared[name] for name in names if not declared[name].derived}
     if arguments.stream is not None:
         streams = {arguments.stream: streams[recorded.chosen_stream(tuple(streams), arguments.stream)]}
     progress = Progress(None, SystemClock())

@@ -1,9 +1,10 @@
-"""Rules that feed each other, for a replay: over `insert into`, and over memory topics."""
+"""Rules that feed each other, for a replay: over `insert into`, memory topics, tables and named windows."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +14,18 @@ from edge.delivery.inline_action import MEMORY, InlineAction, memory_action
 from edge.deploy.circles import targets
 from edge.deploy.stream_types import stream_type
 from rules.compiled import Compiled, CompiledRule
-from rules.drive import advance, rule_set
+from rules.drive import RuleSet, advance, rule_set
 from sinks import Environment, MemoryBus, SinkSettings
 from sinks.memory_bus import Subscriber
 from sql import Emission, Engine
-from sql.plan.relation_plan import relations_of, updated_by
 
 Rows = tuple[str, list[dict[str, Any]]]
 
 
-def with_feeders(compiled: Compiled, rule: CompiledRule) -> list[CompiledRule]:
-    """A rule behind those that feed the streams it reads, or change their events, in the files' order."""
-    wanted, streams = {rule.id}, set(rule.plan.streams)
-    while True:
-        near = {
-            other.id
-            for other in compiled.rules.values()
-            if streams.intersection([*targets(other, compiled.catalog), updated_by(other.plan)])
-        }
-        if near <= wanted:
-            return [other for name, other in compiled.rules.items() if name in wanted]
-        wanted |= near
-        streams |= {stream for name in near for stream in compiled.rules[name].plan.streams}
+def with_feeders(compiled: Compiled, rule: CompiledRule) -> RuleSet:
+    """A rule with those that feed the streams it reads, change their events, or fill the tables and named
+    windows it reads."""
+    return rule_set(rule, compiled, partial(targets, catalog=compiled.catalog))
 
 
 class Chain:
@@ -62,7 +53,7 @@ class Chain:
                 for action in rule.actions
                 if action.sink == MEMORY and isinstance(action.settings, SinkSettings)
             ]
-            for rule in self._rules
+            for rule in self._rules.rules
         }
 
     def _subscriber(self, stream: str) -> Subscriber:
@@ -74,11 +65,7 @@ class Chain:
 
     def begin(self, now_ms: int) -> None:
         """Start tables and rules."""
-        for rule in self._rules:
-            if relations_of(rule.plan):
-                rule_set(rule, self._compiled).deploy(self.engine, now_ms)
-            elif rule.id not in self.engine.queries:
-                self.engine.deploy(rule.id, rule.plan, now_ms)
+        self._rules.deploy(self.engine, now_ms)
 
     def push(self, stream: str, row: dict[str, Any], now_ms: int) -> Iterator[Emission]:
         """One event, with what is due before it; the emissions of the rule itself."""

@@ -128,3 +128,42 @@ def test_bytes_of_a_recording_are_bytes_again(
         tmp_path / "b.jsonl", [{"at": 1000, "stream": "b", "topic": "raw", "event": {"self": "YWI="}}]
     )
     assert replayed(capsys, str(rules), path, "--rule", "r") == [[{"self": "YWI=", "n": 2}]]
+
+
+TABLES = """streams:
+  - 'CREATE STREAM m () WITH (DATASOURCE="plant/+/temp")'
+  - 'CREATE STREAM k (dev STRING, bar FLOAT) WITH (DATASOURCE="plant/+/pressure")'
+tables:
+  limits: create table limits (dev string primary key, bar double)
+  newest: create window newest#unique(dev) as select dev, bar from k
+rules:
+  - id: keep
+    sql: >
+      on k merge limits where limits.dev = k.dev
+      when not matched then insert select k.dev as dev, k.bar as bar
+    actions: []
+  - id: fill
+    sql: insert into newest select dev, bar from k
+    actions: []
+  - id: by_table
+    sql: select m.temp as temp, limits.bar as bar from m unidirectional, limits where limits.dev = m.dev
+    actions: [{nop: {}}]
+  - id: by_window
+    sql: select m.temp as temp, newest.bar as bar from m unidirectional, newest where newest.dev = m.dev
+    actions: [{nop: {}}]
+"""
+
+
+@pytest.mark.parametrize("rule", ["by_table", "by_window"])
+def test_rules_that_fill_what_the_rule_reads_run_as_well(
+    rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(TABLES)
+    lines = [
+        {"at": 1000, "stream": "k", "topic": "plant/1/pressure", "event": {"dev": "a", "bar": 2.5}},
+        {"at": 2000, "stream": "m", "topic": "plant/1/temp", "event": {"dev": "a", "temp": 81}},
+        {"at": 3000, "stream": "m", "topic": "plant/1/temp", "event": {"dev": "b", "temp": 82}},
+    ]
+    path = write(tmp_path / "r.jsonl", lines)
+    assert replayed(capsys, str(rules), path, "--rule", rule) == [[{"temp": 81, "bar": 2.5}]]
