@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from edge.base.at_once import at_once
     from edge.commands.shared import sink_look
     from edge.commands.shared.broker_look import look
     from edge.config import load
@@ -86,8 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
         compiled, problems = rule_arguments.compile_files([arguments.rules], config.gateway.zone)
         findings += [*_problems(arguments.rules, problems), *_clients(compiled)]
     if arguments.for_ms > 0:
-        findings += look(config, compiled, arguments.for_ms / 1_000)
-        findings += [] if compiled is None else sink_look.look(config, compiled)
+        visits = [lambda: [*look(config, compiled, arguments.for_ms / 1_000)]]
+        visits += [] if compiled is None else [lambda: sink_look.look(config, compiled)]
+        findings += [finding for found in at_once(visits) for finding in found]
     for level, text in findings:
         print(f"{level:8} {text}")
     return 1 if any(level == "error" for level, _ in findings) else 0

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
+from edge.base.at_once import at_once
 from edge.config import Config
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ PAYLOAD_SHOWN = 120
 
 
 def look(config: Config, rules: Compiled | None, seconds: float) -> Iterator[Finding]:
-    """Findings about the brokers of a configuration, and the streams of rules where some are given."""
+    """Findings about the brokers of a configuration, asked at once, and the streams of given rules."""
     from edge.config.brokers import brokers_of, own_broker
     from edge.config.mqtt_options import BadOptions
 
@@ -43,16 +46,28 @@ def look(config: Config, rules: Compiled | None, seconds: float) -> Iterator[Fin
         own = None
         yield "error", f"broker: {error}"
     found = {} if own is None else {"": own}
-    for connection, settings in {**found, **dict(_needed(names.others, streams))}.items():
-        here = None if streams is None else streams.get(connection, {})
-        yield from _visited(
-            settings.options, f"broker '{connection}'" if connection else "broker", here, seconds
+    visits = [
+        partial(
+            _visit,
+            settings.options,
+            f"broker '{connection}'" if connection else "broker",
+            None if streams is None else streams.get(connection, {}),
+            seconds,
         )
+        for connection, settings in {**found, **dict(_needed(names.others, streams))}.items()
+    ]
+    yield from chain.from_iterable(at_once(visits))
 
 
 def _needed(named: Mapping[str, T], streams: Mapping[str, object] | None) -> Iterator[tuple[str, T]]:
     """The connections that some stream names; without streams all of them."""
     yield from ((name, item) for name, item in named.items() if streams is None or name in streams)
+
+
+def _visit(
+    options: MqttOptions, called: str, streams: Mapping[str, str] | None, seconds: float
+) -> list[Finding]:
+    return [*_visited(options, called, streams, seconds)]
 
 
 def _visited(

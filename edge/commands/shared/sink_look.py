@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edge.base.at_once import at_once
 from edge.clock import SystemClock
 from edge.config import Config
 from edge.delivery.dead_letters import DeadLetters
@@ -29,8 +31,8 @@ HTTP = ("http:", "https:")
 """The addresses of servers that a sink connects to with its first request."""
 
 
-def look(config: Config, rules: Compiled) -> Iterator[Finding]:
-    """A finding about each server that actions name, by its first rule."""
+def look(config: Config, rules: Compiled) -> list[Finding]:
+    """A finding about each server that actions name, by its first rule. All are asked at once."""
     from sinks import Environment, MemoryBus
 
     letters = DeadLetters(Path("none"))
@@ -39,15 +41,20 @@ def look(config: Config, rules: Compiled) -> Iterator[Finding]:
     environment = Environment(
         SystemClock(), random.Random(), output, letters, MemoryBus(), connections=connections
     )
-    visited: list[tuple[str, SinkSettings]] = []
+    servers: list[tuple[str, SinkSettings]] = []
+    questions: list[Callable[[], Finding]] = []
     for rule in rules.rules.values():
         for _, _, action in rule.placed_actions:
             settings = _settings(action, environment)
-            if settings is not None and (action.sink, settings) not in visited:
-                visited.append((action.sink, settings))
-                fault = _fault(action.sink, settings, rule.id, environment)
-                text = f"rule '{rule.id}': {action.sink} {fault or 'answers'}"
-                yield "ok" if fault is None else "error", text
+            if settings is not None and (action.sink, settings) not in servers:
+                servers.append((action.sink, settings))
+                questions.append(partial(_visited, action.sink, settings, rule.id, environment))
+    return at_once(questions)
+
+
+def _visited(sink: str, settings: SinkSettings, rule: str, environment: Environment) -> Finding:
+    fault = _fault(sink, settings, rule, environment)
+    return "ok" if fault is None else "error", f"rule '{rule}': {sink} {fault or 'answers'}"
 
 
 def _settings(action: Action, environment: Environment) -> SinkSettings | None:
