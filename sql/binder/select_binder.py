@@ -31,6 +31,7 @@ from sql.binder.statement_kind import kind_of
 from sql.binder.windows.derived_window import folded
 from sql.binder.windows.group_by import bind_group_window
 from sql.errors import Span
+from sql.plan.arrival import with_filter_for_prior
 from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import EACH_EVENT, Criterion, GroupWindowPlan, ItemPlan, JoinPlan, SourcePlan
@@ -124,7 +125,7 @@ class SelectBinder:
             into_table=into_table,
         )
         plan = with_sets(self.problems, kuiper.with_own_times(self._with_facts(plan)), binder.grouping)
-        plan = self._checked(plan)
+        plan = with_filter_for_prior(self._checked(plan))
         if plan.context is None:
             return plan
         # Partitions keep and compare whole events, so all streams are read whole.

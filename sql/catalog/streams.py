@@ -254,9 +254,17 @@ class Catalog:
 
     def assign(self, name: str, value: object) -> None:
         """Give a variable a new value, and call the watchers."""
+        self.put(name, value)
+        self.tell(name)
+
+    def put(self, name: str, value: object) -> None:
+        """Give a variable a new value, of which `tell` informs the watchers."""
         variable = self.variables[name]
         variable.value = value
         self.assigned.append(variable)
+
+    def tell(self, name: str) -> None:
+        """Call the watchers of a variable that has a new value."""
         for watcher in self.watchers:
             watcher(name)
 

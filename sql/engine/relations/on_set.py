@@ -24,14 +24,17 @@ class SetCode(TriggerCode):
 
 
 class SetStatement(Triggered[SetCode]):
-    """Assigns variables, in order: each assignment sees those before it."""
+    """Assigns variables, in order: each assignment sees those before it. The row has the values assigned, and
+    conditions of output limits, which may set variables in turn, are tested when all of them are."""
 
     def act(self, rows: Sequence[Any]) -> None:
         for row in rows:
             event = Event((row, None, None), self.now_ms, 0)
             for name, value in self.code.setters:
-                self.catalog.assign(name, _plain(value(event)))
+                self.catalog.put(name, _plain(value(event)))
             self.post(self.read(self.now_ms))
+            for name in dict.fromkeys(name for name, _ in self.code.setters):
+                self.catalog.tell(name)
 
     def read(self, now_ms: int) -> list[Row]:
         return [{name: self.catalog.variables[name].value for name, _ in self.code.setters}]
