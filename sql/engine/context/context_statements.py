@@ -124,12 +124,13 @@ class Statements:
     # --- events ---------------------------------------------------------------------------------------------
 
     def give_first(self, partition: Partition, arrival: Arrival) -> None:
-        """The event that started a partition, for all statements in it but those that have seen it before."""
+        """The event that started a partition, for all statements in it but those that have seen it before, by
+        priority."""
         stream, row = arrival.stream, arrival.event.row
         in_batch = stream == self.queue.stream
         if not in_batch:
             self.queue.settle()
-        for body in partition.bodies:
+        for body in partition.bodies if in_batch else sorted(partition.bodies, key=_rank):
             member = body.member
             if stream not in member.streams or (arrival.has_ended and member.outranks):
                 continue
@@ -201,6 +202,11 @@ class Statements:
             until_ms = min(until_ms, end_ms)
         self.add(body, instance.advance(until_ms))
         self.schedule(body)
+
+
+def _rank(body: Body) -> int:
+    """The least of the statement that runs first."""
+    return -body.member.plan.priority
 
 
 def place(body: Body, partition: Partition) -> None:
