@@ -10,7 +10,7 @@ from sql.compiler.shared_code import Environment
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import QueryDecorator, Running, put_back
-from sql.engine.start import start, starter
+from sql.engine.start import load, start
 from sql.errors import NOWHERE, CorruptState, SqlError
 from sql.plan.asks import ready_stream
 from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
@@ -25,7 +25,7 @@ def prepare(plan: Plan) -> None:
     """Import what `Deployment.deploy` needs for a plan; may be called from any thread."""
     if plan.context is not None:
         from sql.engine.context import context_member, host, own_context  # noqa: F401
-    starter(plan)
+    load(plan)
 
 
 class Deployment:

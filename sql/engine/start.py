@@ -1,7 +1,7 @@
 """From a plan to a running query.
 
+    start      a rule's only instance; in event time behind a stage, and behind its joins with stores
     compiler   the text of a plan, made once: the instances of a statement in a context share it
-    starter    a rule's only instance; in event time behind a stage, and behind its joins with stores
 
 What runs a plan is imported for the first plan of its kind: most gateways run few kinds of rules.
 """
@@ -16,53 +16,42 @@ from sql.compiler.shared_code import Environment
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import MakeInstance, Running
 from sql.engine.rowwise_query import Rowwise
+from sql.engine.sampled.sampled_code import SampledCode
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.sampled.sampled_text import SampledText
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
 
 
+def load(plan: Plan) -> None:
+    """Import what `start` needs for a plan."""
+    if plan.asks:
+        from sql.engine.asking import asking_query  # noqa: F401
+    if not (_reads_events(plan) and is_rowwise(plan)):
+        compiler(plan)
+
+
 def start(plan: Plan, env: Environment, *, by_instants: bool = False) -> Running:
     """A running query for a plan; `by_instants`: sampled rules take events with an instant each."""
-    return starter(plan, by_instants=by_instants)(env)
-
-
-def starter(plan: Plan, *, by_instants: bool = False) -> MakeInstance:
-    """The function that starts the query of a plan. It imports nothing more: a thread of its own can call
-    `starter` before the loop starts the query."""
-    if plan.acts is not None or not plan.sources:
-        query = _on_dicts(plan)
+    reads_events = _reads_events(plan)
+    if not reads_events:
+        env = Environment(env.name, env.catalog, env.now_ms)  # without a shape: its rows are dicts
+    query: Running
+    if reads_events and is_rowwise(plan):
+        query = Rowwise(plan, env)
     else:
-        query = _query(plan, by_instants)
-        query = query if plan.timestamp is None else _behind(EventTime, query)
+        query = compiler(plan, by_instants=by_instants)(env)(env)
+    if reads_events and plan.timestamp is not None:
+        query = EventTime(query, env)
     if not plan.asks:
         return query
     from sql.engine.asking.asking_query import Asking
 
-    return _behind(Asking, query)
+    return Asking(query, env)
 
 
-def _behind(stage: Callable[[Running, Environment], Running], query: MakeInstance) -> MakeInstance:
-    return lambda env: stage(query(env), env)
-
-
-def _query(plan: Plan, by_instants: bool) -> MakeInstance:
-    """Starts the query of a plan that reads streams."""
-    if is_rowwise(plan):
-        return partial(Rowwise, plan)
-    make = compiler(plan, by_instants=by_instants)
-    return lambda env: make(env)(env)
-
-
-def _on_dicts(plan: Plan) -> MakeInstance:
-    """Starts a query whose rows are dicts, whatever those of the environment are."""
-    make = compiler(plan)
-
-    def started(env: Environment) -> Running:
-        env = Environment(env.name, env.catalog, env.now_ms)
-        return make(env)(env)
-
-    return started
+def _reads_events(plan: Plan) -> bool:
+    """True for a query of streams, False for what acts on relations and for a statement without FROM."""
+    return plan.acts is None and bool(plan.sources)
 
 
 def compiler(plan: Plan, *, by_instants: bool = False) -> Callable[[Environment], MakeInstance]:
@@ -81,7 +70,7 @@ def compiler(plan: Plan, *, by_instants: bool = False) -> Callable[[Environment]
 
         return lambda env: partial(Once, OnceCode(plan, env))
     if plan.mode == "sample":
-        return lambda env: partial(SampledQuery, SampledText(plan, env, by_instants=by_instants))
+        return lambda env: partial(SampledQuery, SampledCode(plan, env, by_instants=by_instants))
     from sql.compiler.program import Program
     from sql.engine.statement.statement_instances import instance_of
 

@@ -68,7 +68,7 @@ def _functions(functions: FunctionSet, sql: str) -> Iterator[str]:
 
 def _sampled(query: SampledQuery) -> Iterator[str]:
     """The functions of a window in GROUP BY, then those of its rows, each under its constants."""
-    core, rows = query.core, query.of_plan.sampled_rows
+    core, rows = query.core, query.code.sampled_rows
     for functions, code in ((core.functions, core.code), (rows.functions, rows.code)):
         if constants := functions.names.constants:
             yield "".join(f"{name} = {value!r}\n" for name, value in constants.items())

@@ -152,9 +152,7 @@ def check_names(query: Any) -> None:
     """No local of a generated function hides what expressions call by a bound name."""
     inner = getattr(query, "query", query)
     for code in (
-        (inner.core.code, inner.of_plan.sampled_rows.code)
-        if isinstance(inner, SampledQuery)
-        else (inner.code,)
+        (inner.core.code, inner.code.sampled_rows.code) if isinstance(inner, SampledQuery) else (inner.code,)
     ):
         for function in code.functions.values():
             if isinstance(function, FunctionType) and function.__code__.co_filename == code.file:

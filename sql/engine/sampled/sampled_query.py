@@ -25,7 +25,7 @@ from sql.codegen.source import Generated
 from sql.compiler.shared_code import Environment, Seat
 from sql.emission import Emission
 from sql.engine.query import Running, RunningQuery, Stateful
-from sql.engine.sampled.sampled_text import SampledText
+from sql.engine.sampled.sampled_code import SampledCode
 from sql.errors import positioned
 
 # --- what several rules find together -----------------------------------------------------------------------
@@ -91,11 +91,11 @@ class SampledQuery(RunningQuery, Running):
 
     steps_itself = True
 
-    def __init__(self, code: SampledText, env: Environment) -> None:
+    def __init__(self, code: SampledCode, env: Environment) -> None:
         plan = code.plan
         super().__init__(env.name, plan, env.now_ms)
         self.holder = new_holder()
-        self.of_plan = code
+        self.code = code
         self.seat = Seat(code, env)
         self.hits = code.hits if env.partition is None else HitCounters(plan.hits)
         self.begin(env.now_ms)
@@ -131,14 +131,14 @@ class SampledQuery(RunningQuery, Running):
             return
         self.seat.take(now_ms)
         if self.plan.hits:
-            self.of_plan.hits.restore(self.hits.snapshot())
+            self.code.hits.restore(self.hits.snapshot())
 
     # --- sharing --------------------------------------------------------------------------------------------
 
     @property
     def signature(self) -> Hashable | None:
         """Equal for rules that may share groups; None for a rule that always works alone."""
-        return self.of_plan.signature
+        return self.code.signature
 
     @property
     def present_core(self) -> Core:
@@ -153,7 +153,7 @@ class SampledQuery(RunningQuery, Running):
         """Hold nothing but what shared groups find, with the rule's aggregates at these places."""
         self.core.begin(self.now_ms)
         self.shared, self.places = shared, places
-        self.common = CommonRows(self.of_plan.sampled_rows, places)
+        self.common = CommonRows(self.code.sampled_rows, places)
 
     def leave(self) -> None:
         """Work alone from now on, with a copy of the groups that it shared with other rules."""
@@ -199,7 +199,7 @@ class SampledQuery(RunningQuery, Running):
             for index in places:
                 self.counts["events_in"] += len(part)
                 if self.join is None or index not in self.join.tables:
-                    self.core.enter(part, (now_ms,) * len(part) if self.of_plan.is_timed else now_ms, index)
+                    self.core.enter(part, (now_ms,) * len(part) if self.code.is_timed else now_ms, index)
                 else:
                     for row in part:
                         self.join.keep(index, row, now_ms, self.core.next_number())
@@ -235,8 +235,8 @@ class SampledQuery(RunningQuery, Running):
 
     def take(self) -> list[Emission]:
         """The emissions since the last call, errors last."""
-        if self.hits is not self.of_plan.hits:
-            self.hits.restore(self.of_plan.hits.snapshot())
+        if self.hits is not self.code.hits:
+            self.hits.restore(self.code.hits.snapshot())
         return super().take()
 
     # --- state ----------------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ class SampledQuery(RunningQuery, Running):
     def counters(self) -> dict[str, int]:
         return {
             **self.counts,
-            "division_by_zero": self.of_plan.warnings.division_by_zero,
+            "division_by_zero": self.code.warnings.division_by_zero,
         }
 
     @property
@@ -280,7 +280,7 @@ class SampleOutput:
     """The owner of the core of `query`, which calls it with what is shown and what fails."""
 
     def __init__(self, query: SampledQuery) -> None:
-        code = query.of_plan
+        code = query.code
         self.query = query
         self.code = code
         self.plan, self.is_timed = code.plan, code.is_timed

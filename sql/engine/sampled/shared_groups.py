@@ -56,7 +56,7 @@ class SharedGroups:
         self.members = members
         self.calls = calls
         self.now_ms = members[0].now_ms
-        self.is_timed = members[0].of_plan.is_timed
+        self.is_timed = members[0].code.is_timed
         self.is_uniform = all(member.plan.aggregates == calls for member in members)
         """True if all rules have the same aggregates, so that they cannot disagree about an event."""
         self.core = self._core()
@@ -73,7 +73,7 @@ class SharedGroups:
         """A core that keeps the groups with the aggregates of all."""
         first = self.members[0]
         plan = replace(first.plan, aggregates=self.calls)
-        code = CoreCode(first.of_plan.composed(plan))
+        code = CoreCode(first.code.composed(plan))
         return Core(code, self, self.now_ms, see=None, join=None)
 
     def _publish(self, item: News) -> None:

@@ -21,7 +21,7 @@ UNCOUNTED_MAX = 10_000
 def window_family_of(query: SampledQuery) -> Kin[SampledQuery] | None:
     """The family of all rules that differ from this one only in the first part of their first condition,
     and in the rows they show."""
-    code = query.of_plan
+    code = query.code
     if not code.may_share:
         return None
     plan = without_first_condition(query.plan)

@@ -22,8 +22,8 @@ from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.sampled.sampled_code import SampledCode
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.sampled.sampled_text import SampledText
 from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.statement_instances import instance_of
 from sql.explain import words
@@ -85,7 +85,7 @@ def _query(
         return instance_of(Program(plan, env, "observed"), env)
     assert plan.window is not None
     tap = None if plan.window.is_each_event else SampledTap(plan.window, recorder)
-    return SampledQuery(SampledText(plan, env, tap=tap), env)
+    return SampledQuery(SampledCode(plan, env, tap=tap), env)
 
 
 class _Recorder:

@@ -1,5 +1,4 @@
-"""The compiled text of a rule with a window in GROUP BY, and the state of its instances that their output
-and their sharing of groups work on."""
+"""The compiled text of a rule with a window in GROUP BY."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from sql.plan.bound import Bound, Op, reads_clock
 from sql.plan.logical import Plan
 
 
-class SampledText(SharedCode):
+class SampledCode(SharedCode):
     """The functions of a rule with a window in GROUP BY, made once for all its instances."""
 
     def __init__(
@@ -40,9 +39,8 @@ class SampledText(SharedCode):
         self.functions = self.text_functions()
         self.row_limit = row_limit(plan, self.functions)
         self.join = SourceJoinCode(plan, self.functions) if plan.joins else None
-        self.parts = self.composed(plan, tap)
-        self.core = CoreCode(self.parts)
-        self.sampled_rows = SampledRows(plan, self.text_functions(), self.hits, self.parts.entries)
+        self.core = CoreCode(self.composed(plan, tap))
+        self.sampled_rows = SampledRows(plan, self.text_functions(), self.hits, self.core.parts.entries)
 
     def composed(self, plan: Plan, tap: Tap | None = None) -> SampleParts:
         """The parts of the windows of a plan like the rule's."""
@@ -71,7 +69,7 @@ class SampledText(SharedCode):
         Aggregates that read more than numbers are not shared, nor expressions that count divisions by zero
         for their rule or read its time.
         """
-        plan, parts, window = self.plan, self.parts, self.plan.window
+        plan, parts, window = self.plan, self.core.parts, self.plan.window
         if window is None or window.partition_by or not plan.emits_as_made or plan.options.emit_empty:
             return False
         if not isinstance(parts.content, Folded) or not isinstance(parts.window, OnGrid):
