@@ -15,8 +15,7 @@ from edge.deploy.stream_types import (
     stream_type,
     validator_of,
 )
-from edge.intake.sources.known import source_kind
-from edge.intake.sources.registry import BadSource, Configured, SourceKind, settings_of, topic_of
+from edge.intake.sources.registry import BadSource, Configured, SourceKind, settings_of, source_kind, topic_of
 from edge.intake.stream_decoder import StreamSpec
 from sql.catalog.streams import Catalog, Stream
 from sql.catalog.topics import topic_parts

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from edge.intake.codecs import META, CodecOptions, Decoder, decoder_for
 from edge.intake.codecs.delimited import delimiter_of
 from edge.intake.lessons import Lessons
-from edge.intake.sources.known import source_kinds
+from edge.intake.sources.registry import source_kinds
 from sql.catalog.stores import STORES
 from sql.catalog.streams import Stream
 from sql.catalog.topics import topic_parts

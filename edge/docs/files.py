@@ -112,7 +112,7 @@ def _templates() -> str:
 
 def sources() -> str:
     """The page of stream sources."""
-    from edge.intake.sources.known import source_kinds
+    from edge.intake.sources.registry import source_kinds
 
     parts = [
         "# Sources of streams\n\n"

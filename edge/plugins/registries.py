@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from cloud_sync.targets import TARGETS
 from edge.intake.codecs.base import FORMATS
-from edge.intake.sources.known import source_kinds
+from edge.intake.sources.registry import source_kinds
 from sinks import sink_kinds
 from sql.aggregates import base as aggregates
 from sql.algebra.sample.windows.group_entry import group_windows

@@ -17,9 +17,8 @@ import pytest
 
 from edge.clock import SystemClock
 from edge.intake.sources.http_push_server import PushServers
-from edge.intake.sources.known import source_kind
 from edge.intake.sources.mqtt.source import MqttOptions, MqttSource
-from edge.intake.sources.registry import SourceEnvironment, settings_of
+from edge.intake.sources.registry import SourceEnvironment, settings_of, source_kind
 from edge.plugins.source_contract import Plant, SourceContract
 from sql.catalog.streams import Stream
 from tests.broker.conftest import Publisher

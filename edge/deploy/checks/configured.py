@@ -13,8 +13,7 @@ from edge.deploy.checks.stream_problems import Complaint
 from edge.deploy.stream_types import MQTT, is_store, stream_type
 from edge.intake.lookups.base import LookupEnvironment
 from edge.intake.lookups.kinds import kinds
-from edge.intake.sources.known import source_kind
-from edge.intake.sources.registry import BadSource, Configured, settings_of
+from edge.intake.sources.registry import BadSource, Configured, settings_of, source_kind
 from rules.compiled import Compiled
 from rules.problems import FileProblem
 from rules.read.reading import LoadedRule

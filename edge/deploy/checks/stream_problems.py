@@ -16,8 +16,7 @@ from edge.deploy.stream_types import (
 from edge.intake.codecs import CodecError, decoder_for
 from edge.intake.lookups.kinds import kinds
 from edge.intake.router import BadTopicFilter, check_filter
-from edge.intake.sources.known import source_kind
-from edge.intake.sources.registry import BadSource, SourceKind, settings_of
+from edge.intake.sources.registry import BadSource, SourceKind, settings_of, source_kind
 from rules.compiled import Compiled
 from rules.problems import FileProblem
 from sql.catalog.stores import STORES

@@ -67,8 +67,7 @@ def _of_sources(config: Config) -> Iterator[Fault]:
         return
     from edge.deploy.stream_types import MQTT
     from edge.intake.lookups.kinds import kinds
-    from edge.intake.sources.known import source_kind, source_kinds
-    from edge.intake.sources.registry import Kind
+    from edge.intake.sources.registry import Kind, source_kind, source_kinds
     from rules.base import yaml_keys
 
     brokers = brokers_of(config)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urljoin, urlsplit
@@ -133,14 +134,27 @@ def register_source(kind: SourceKind) -> None:
     _kinds[kind.name] = kind
 
 
+MODULES = {"file": "file", "httppull": "http_pull", "httppush": "http_push", "simulator": "simulator"}
+"""The modules of the kinds that come along; each is imported, and registers itself, for the first stream that
+names it."""
+
+
 def source_kind(name: str) -> SourceKind | None:
     """The kind called so, or None."""
+    _load(name.lower())
     return _kinds.get(name.lower())
 
 
 def source_kinds() -> tuple[SourceKind, ...]:
     """All kinds, by name."""
+    for name in MODULES:
+        _load(name)
     return tuple(_kinds[name] for name in sorted(_kinds))
+
+
+def _load(name: str) -> None:
+    if name in MODULES:
+        import_module(f"edge.intake.sources.{MODULES[name]}")
 
 
 def topic_of(stream: str) -> str:

@@ -11,8 +11,7 @@ from typing import Any
 from edge.clock import SystemClock
 from edge.intake.sources.files.source import FileSource
 from edge.intake.sources.http_push_server import PushServers
-from edge.intake.sources.known import source_kind
-from edge.intake.sources.registry import SourceEnvironment, settings_of
+from edge.intake.sources.registry import SourceEnvironment, settings_of, source_kind
 from edge.plugins.source_contract import STOP_MS, Consumer
 from tests.support.streams import catalog_of
 from tests.support.waiting import wait_for
