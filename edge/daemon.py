@@ -200,10 +200,10 @@ class Daemon:
             return None
         from edge.deploy.manage.audit import Audit
         from edge.deploy.manage.files import ManagedFiles
-        from edge.deploy.manage.routes import Manage
+        from edge.deploy.manage.routes import ManagementRoutes
 
         files = ManagedFiles(self.rule_files.in_this_process())
-        return Manage(files, report.status, Audit(self.config.data.dir / "audit.log", self.clock))
+        return ManagementRoutes(files, report.status, Audit(self.config.data.dir / "audit.log", self.clock))
 
     def _broker(self, connection: str) -> Broker | None:
         """A connection to a broker, if it is configured."""

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from edge.base.version import build, version
-from edge.deploy.running import Running
+from edge.deploy.deployed_rule import DeployedRule
 from edge.gateway import Gateway
 from edge.intake.backlog import Arrival
 from edge.intake.broker_state import MAIN, BrokerStates, source_name
@@ -40,7 +40,7 @@ class Broker:
         self.source, self._qos = source, qos
         self._crossing: set[tuple[str, str]] = set()
 
-    def follow(self, filters: list[str], running: Mapping[str, Running]) -> None:
+    def follow(self, filters: list[str], running: Mapping[str, DeployedRule]) -> None:
         """Subscribe to these topics, publish the running rules, warn of topics that bring messages twice."""
         wild = wildcards(filters)
         router = router_of(wild)
@@ -75,7 +75,7 @@ class Brokers:
         return {name: broker.source for name, broker in self._made.items()}
 
     def follow(
-        self, wanted: Mapping[str, list[str]], running: Mapping[str, Running], states: BrokerStates
+        self, wanted: Mapping[str, list[str]], running: Mapping[str, DeployedRule], states: BrokerStates
     ) -> None:
         """Subscribe to these topics of each connection, and publish the running rules."""
         before, self.filters = self.filters, {name: to_subscribe(topics) for name, topics in wanted.items()}
@@ -119,7 +119,7 @@ def _open(gateway: Gateway, name: str, source: MqttSource) -> None:
     gateway.sources.add(added, source)
 
 
-def about(running: Mapping[str, Running]) -> dict[str, Any]:
+def about(running: Mapping[str, DeployedRule]) -> dict[str, Any]:
     """Which program this is, and which version of each rule it runs.
 
     >>> about({})["rules"]
@@ -130,6 +130,6 @@ def about(running: Mapping[str, Running]) -> dict[str, Any]:
     return {"version": version(), "build": build(), "rules": told, **left_out}
 
 
-def _rule(item: Running) -> dict[str, Any]:
+def _rule(item: DeployedRule) -> dict[str, Any]:
     differs = {"differs": list(item.differs)} if item.differs else {}
     return {"hash": item.hash, "began": item.state, **differs}

@@ -17,6 +17,7 @@ from edge.delivery.actions import Builder
 from edge.delivery.lasting import lasting_streams
 from edge.deploy.circles import moves
 from edge.deploy.connections import Brokers
+from edge.deploy.deployed_rule import definition
 from edge.deploy.feeds import Feeds, feeds
 from edge.deploy.grace import Grace
 from edge.deploy.memory_streams import MemoryStreams
@@ -24,7 +25,6 @@ from edge.deploy.problem_log import log_changes
 from edge.deploy.reading.wanted import Wanted
 from edge.deploy.row_shapes import struct_columns
 from edge.deploy.rule_runner import RuleRunner
-from edge.deploy.running import definition
 from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.tables import Tables, declare_streams

@@ -8,8 +8,8 @@ from typing import Any
 
 from edge.delivery.actions import Builder
 from edge.delivery.assigned import Action
+from edge.deploy.deployed_rule import SINCE_SNAPSHOT, DeployedRule
 from edge.deploy.row_shapes import row_maker, shape_of
-from edge.deploy.running import SINCE_SNAPSHOT, Running
 from edge.gateway import Gateway
 from rules.compiled import CompiledRule
 from sql.errors import CorruptState
@@ -34,7 +34,7 @@ class RuleRunner:
     """
 
     def __init__(self, gateway: Gateway, builder: Builder) -> None:
-        self.running: dict[str, Running] = {}
+        self.running: dict[str, DeployedRule] = {}
         self.failed: dict[str, str] = {}
         self.structs: dict[str, frozenset[str]] = {}
         self.now_ms = 0
@@ -42,7 +42,7 @@ class RuleRunner:
         self._builder = builder
 
     def deploy(
-        self, rule: CompiledRule, known: Running | None, state: Saved = None, *, anew: bool = False
+        self, rule: CompiledRule, known: DeployedRule | None, state: Saved = None, *, anew: bool = False
     ) -> None:
         """Start a rule, or put it in the place of its earlier version, whose state it keeps
         unless it begins `anew`.
@@ -65,14 +65,14 @@ class RuleRunner:
             return
         self.failed.pop(rule.id, None)
         self.connect_actions(rule)
-        self.running[rule.id] = Running(rule, began, shape, tuple(differs))
+        self.running[rule.id] = DeployedRule(rule, began, shape, tuple(differs))
         why = {"differs": ", ".join(differs)} if differs else {}
         log.info("rule.deployed", extra={"rule": rule.id, "file": rule.path, "state": began, **why})
 
     def _begin(
-        self, rule: CompiledRule, known: Running | None, state: Saved, shape: Shape
+        self, rule: CompiledRule, known: DeployedRule | None, state: Saved, shape: Shape
     ) -> tuple[str, list[str]]:
-        """Start the query; the origin of its state (`Running.state`), and why that is not the one given."""
+        """Start the query; the origin of its state, and why that is not the one given."""
         try:
             self._start(rule, state, shape)
         except CorruptState as error:

@@ -58,7 +58,7 @@ class Reporter(Protocol):
         """The progress of the recovery; None when it is over."""
 
 
-class Manager(Protocol):
+class Management(Protocol):
     """Management as the server needs it."""
 
     def knows(self, path: str) -> bool: ...
@@ -75,7 +75,7 @@ class StatusServer:
         port: int,
         reporter: Reporter,
         access: Access | None = None,
-        manage: Manager | None = None,
+        manage: Management | None = None,
         pages: Sequence[Pages] = (),
     ) -> None:
         handler = type(
@@ -106,7 +106,7 @@ class StatusServer:
 class _Handler(BaseHTTPRequestHandler):
     reporter: Reporter
     access: Access
-    manage: Manager | None
+    manage: Management | None
     pages: Sequence[Pages]
     server: HttpServer
     server_version = "penstock"

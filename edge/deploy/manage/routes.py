@@ -34,7 +34,7 @@ Status = Callable[[], Mapping[str, Any]]
 """The state of the gateway, as in /status."""
 
 
-class Manage:
+class ManagementRoutes:
     """Answers requests. Called from the threads of the HTTP server."""
 
     def __init__(self, files: ManagedFiles, status: Status, audit: Audit) -> None:

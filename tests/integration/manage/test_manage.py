@@ -18,7 +18,7 @@ import pytest
 from edge.clock import SystemClock
 from edge.deploy.manage.audit import Audit
 from edge.deploy.manage.files import ManagedFiles
-from edge.deploy.manage.routes import Manage
+from edge.deploy.manage.routes import ManagementRoutes
 from edge.deploy.reading.rule_files import RuleFiles
 from rules.secrets import Secrets
 from tests.support.nursery import forked
@@ -130,7 +130,9 @@ def test_a_list_of_rules_asks_the_loop_once(tmp_path: Path, path: str) -> None:
     rules = [RULE | {"id": name} for name in ("r1", "r2")]
     (tmp_path / "rules.json").write_text(json.dumps({"streams": [STREAM], "rules": rules}), "utf-8")
     files = ManagedFiles(RuleFiles(tmp_path, "UTC", Secrets()))
-    reply = Manage(files, status, Audit(tmp_path / "audit.log", SystemClock())).handle("GET", path, b"", "me")
+    reply = ManagementRoutes(files, status, Audit(tmp_path / "audit.log", SystemClock())).handle(
+        "GET", path, b"", "me"
+    )
     assert len(asked) == 1
     assert isinstance(reply.body, bytes)
     assert (

@@ -12,7 +12,7 @@ SINCE_SNAPSHOT = "the query is not the one whose state was saved"
 
 
 @dataclass(slots=True)
-class Running:
+class DeployedRule:
     """A deployed rule."""
 
     rule: CompiledRule
