@@ -167,3 +167,8 @@ class Update(NamedTuple):
     """The group of each event that came, where the output limit counts the events of groups."""
     left: Sequence[Any] = ()
     """The group of each event that left, likewise."""
+
+
+def visible(row: Row) -> Row:
+    """A row as it is printed: without NULL columns and metadata."""
+    return {name: value for name, value in row.items() if value is not None and name != "$meta"}

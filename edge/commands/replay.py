@@ -147,6 +147,8 @@ def as_sent(value: object) -> Any:
 
 def as_line(emission: Emission) -> dict[str, Any]:
     """An emission as it is printed: NULL columns are left out, as sinks do."""
+    from sql.emission import visible
+
     line: dict[str, Any] = {"at": emission.at_ms}
     if emission.kind != "rows":
         line["kind"] = emission.kind
@@ -156,8 +158,3 @@ def as_line(emission: Emission) -> dict[str, Any]:
     if emission.removed:
         line["removed"] = [visible(row) for row in emission.removed]
     return line
-
-
-def visible(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without NULL columns and metadata."""
-    return {name: value for name, value in row.items() if value is not None and name != "$meta"}

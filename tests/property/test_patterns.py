@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sql import Catalog, Engine, plan_rule, run_script
+from sql import Engine, plan_rule
 from tests.conformance.compare import text_of
 from tests.property.patterns import STREAMS, arrivals, patterns
 from tests.reference.patterns import Twin
+from tests.support.engines import engine_of
 
 Told = list[tuple[int, dict[str, Any]]]
 Steps = list[tuple[int, str, dict[str, Any]]]
@@ -30,9 +31,7 @@ class Run:
 
     @staticmethod
     def _engine() -> Engine:
-        engine = Engine(Catalog())
-        run_script(engine, STREAMS, 0)
-        return engine
+        return engine_of(STREAMS)
 
     def restart(self, now: int) -> None:
         """Save the state as text and go on with it in another engine."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cloud_sync.spark.backfill.cells import Misfit, array_of, check, json_of, of_event, strings
 from cloud_sync.spark.backfill.slots import WHOLE, columns_of, slots_of
 from sql import Emission, Plan
-from sql.emission import Row
+from sql.emission import Row, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +101,7 @@ class RowWriter:
         for event in emission.inserted if is_late else emission.inserted or ({},):
             place = len(self._rows)
             self._kinds[place] = emission.kind
-            self._reasons[place] = json_of(_shown(event)) if is_late else emission.error
+            self._reasons[place] = json_of(visible(event)) if is_late else emission.error
             shown = event if self._is_whole else of_event(event, self._columns)
             self._rows.append(self._blank if is_late else shown)
 
@@ -128,7 +128,7 @@ class RowWriter:
     def _cells(self) -> dict[str, pa.Array]:
         """The columns of the SELECT."""
         if self._is_whole:
-            texts = [None if row is self._blank else json_of(_shown(row)) for row in self._rows]
+            texts = [None if row is self._blank else json_of(visible(row)) for row in self._rows]
             return {self._slots["row"]: strings(texts)}
         cells = self._together()
         if cells is None:
@@ -157,8 +157,3 @@ class RowWriter:
             except Misfit as error:
                 self._kinds[place], self._reasons[place] = "error", str(error)
                 self._rows[place] = self._blank
-
-
-def _shown(row: Row) -> Row:
-    """A row without NULL columns and metadata."""
-    return {name: value for name, value in row.items() if value is not None and name != "$meta"}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, run_script
+from sql import Engine
+from tests.support.engines import engine_of
 
 CALLS = (
     "minby(v desc, n).id", "maxby(n, v desc).id", "maxbyever(v desc).id", "minbyever(v, n desc).id",
@@ -28,10 +29,7 @@ EVENTS: list[dict[str, Any]] = [
 
 
 def started(sql: str) -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, "create schema E(id string, k string, v double, n int, ts long)", 0)
-    run_script(engine, f"@name('s') {sql}", 0)
-    return engine
+    return engine_of("create schema E(id string, k string, v double, n int, ts long)", f"@name('s') {sql}")
 
 
 @pytest.mark.parametrize("window", WINDOWS)

@@ -10,6 +10,7 @@ import pytest
 from sql import Catalog, Engine, RuleOptions, run_script
 from sql.algebra.row_blocks import plain
 from sql.engine.context.context_member import ContextMember
+from tests.support.engines import engine_of
 
 CONTEXT = "create schema m(dev string, g string, v double); create context C partition by dev from m; "
 STATEMENTS = {
@@ -21,9 +22,7 @@ STATEMENTS = {
 
 
 def started(statement: str) -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, f"{CONTEXT} @name('r') {statement};", 0, RuleOptions())
-    return engine
+    return engine_of(f"{CONTEXT} @name('r') {statement};")
 
 
 def fed(statement: str, devices: int) -> Engine:

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.source import Generated
 from sql.engine.engine import Engine
-from sql.engine.script import run_script
+from tests.support.engines import engine_of
 
 STREAMS = """
 create schema E(k string, v int);
@@ -69,13 +68,6 @@ STATEMENTS = [
     "context B start E as e end pattern [S(v = e.v)];context D select sum(v) as n from S;",
     "context C create window W#unique(k)#sort(3, v) as E; context C insert into W select * from E;",
 ]
-
-
-def engine_of(*scripts: str) -> Engine:
-    engine = Engine(Catalog())
-    for script in scripts:
-        run_script(engine, script, 0)
-    return engine
 
 
 MAKERS = {FunctionSet.define.__code__, Generated.__init__.__code__}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, parse, plan_rule, run_script
+from sql import Catalog, parse, plan_rule
 from sql.binder.statements.any_statement import bind_statement
 from sql.explain.code import explain_code
 from sql.plan.options import RuleOptions
+from tests.support.engines import engine_of
 
 DECLARED = """
 create schema E (k string, n int);
@@ -18,9 +19,7 @@ create window W#keepall as E
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    engine = Engine(Catalog())
-    run_script(engine, DECLARED, 0)
-    return engine.catalog
+    return engine_of(DECLARED).catalog
 
 
 @pytest.mark.parametrize(

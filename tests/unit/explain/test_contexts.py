@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, plan_rule, run_script
+from sql import Catalog, plan_rule
 from sql.explain.code import explain_code
 from sql.explain.tree import explain
+from tests.support.engines import engine_of
 
 STREAMS = "create schema m(dev string, temp double, n int); create schema s(id string, n int); "
 BY_DEV = "create context C partition by dev from m; "
@@ -15,9 +16,7 @@ SESSION = "create context C initiated by m(n = 1) as b terminated by m(n = 2, de
 
 
 def catalog(script: str) -> Catalog:
-    engine = Engine(Catalog())
-    run_script(engine, STREAMS + script, 0)
-    return engine.catalog
+    return engine_of(STREAMS + script).catalog
 
 
 def tree(script: str, rule: str) -> str:

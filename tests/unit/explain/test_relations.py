@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, plan_rule, run_script
+from sql import Engine, plan_rule, run_script
 from sql.engine.questions.demand import planned
 from sql.errors import SqlError
 from sql.explain.tree import explain
+from tests.support.engines import engine_of
 
 DECLARED = """
 create schema E(k string, n int);
@@ -62,9 +63,7 @@ SHOWN = [
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    made = Engine(Catalog())
-    run_script(made, DECLARED, 0)
-    return made
+    return engine_of(DECLARED)
 
 
 @pytest.mark.parametrize(("text", "lines"), SHOWN)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, SqlError, run_script
+from sql import Engine, SqlError, run_script
+from tests.support.engines import engine_of
 
 TYPES = "create schema A (x int); create schema B (y int); create schema C () inherits A;"
 
 
 @pytest.fixture
 def engine() -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, TYPES, 0)
-    return engine
+    return engine_of(TYPES)
 
 
 def rows_of(engine: Engine, stream: str, row: dict[str, object]) -> list[dict[str, object]]:

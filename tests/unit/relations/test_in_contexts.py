@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Emission, Engine, SqlError, run_script
+from sql import Emission, Engine, SqlError, run_script
 from sql.algebra.context.selectors import selector_of
+from tests.support.engines import engine_of
 
 TYPES = """
 create schema Order(shop string, item string, n int);
@@ -15,9 +16,7 @@ create context PerShop partition by shop from Order, shop from Close;
 
 
 def started(text: str) -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, TYPES + text, 0)
-    return engine
+    return engine_of(TYPES + text)
 
 
 def order(engine: Engine, shop: str, item: str, n: int) -> list[Emission]:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, run_script
+from sql import Engine
 from sql.errors import DataError
+from tests.support.engines import engine_of
 
 DECLARED = ["window R#keepall as (k string, n int)", "table R (k string primary key, n int)"]
 A, B, C = {"k": "a", "n": 1}, {"k": "a", "n": 2}, {"k": "b", "n": 3}
-
-
-def engine_with(declared: str) -> Engine:
-    """An engine at work on a script."""
-    engine = Engine(Catalog())
-    run_script(engine, declared, 0)
-    return engine
 
 
 def answer(engine: Engine, question: str) -> list[dict[str, object]]:
@@ -37,21 +31,21 @@ def answer(engine: Engine, question: str) -> list[dict[str, object]]:
 def test_rows_are_answered_that_a_data_window_refuses_or_releases(
     windows: str, kept: list[dict[str, object]]
 ) -> None:
-    engine = engine_with(f"create window W#{windows} as (k string, n int)")
+    engine = engine_of(f"create window W#{windows} as (k string, n int)")
     assert answer(engine, "insert into W values ('a', 1)") == [A]
     assert answer(engine, "insert into W (n, k) values (2, 'a'), (3, 'b')") == [B, C]
     assert answer(engine, "select * from W") == kept
 
 
 def test_a_column_left_out_is_null() -> None:
-    engine = engine_with("create window W#length_batch(2) as (k string, n int)")
+    engine = engine_of("create window W#length_batch(2) as (k string, n int)")
     assert answer(engine, "insert into W (n) values (1)") == [{"k": None, "n": 1}]
 
 
 @pytest.mark.parametrize("column", ["n", "n btree"])
 @pytest.mark.parametrize("declared", DECLARED)
 def test_rows_of_one_unique_key_are_refused_together(declared: str, column: str) -> None:
-    engine = engine_with(f"create {declared}; create unique index I on R ({column})")
+    engine = engine_of(f"create {declared}; create unique index I on R ({column})")
     with pytest.raises(DataError, match="unique index 'I'"):
         answer(engine, "insert into R values ('a', 1), ('b', 2), ('c', 1)")
     assert answer(engine, "select * from R") == []

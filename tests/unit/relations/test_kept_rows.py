@@ -6,19 +6,13 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, run_script
+from sql import Engine
 from sql.algebra.row_blocks import plain
 from sql.algebra.table.row import TableRow, row_class
 from sql.rows import EVENT_FIELDS, field_name
+from tests.support.engines import engine_of
 
 NAMES = ("row", "seq", "time_ms", "group", "key", "stale", "put", "class", "_x", "__dict__", "c_7", "größe")
-
-
-def engine_with(script: str) -> Engine:
-    """An engine at work on a script."""
-    engine = Engine(Catalog())
-    run_script(engine, script, 0)
-    return engine
 
 
 def shown(engine: Engine, name: str, stream: str, row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -50,14 +44,14 @@ def test_a_column_may_have_any_name(declared: str, name: str) -> None:
         f"@name('asked') select (select r.{column} from R as r where r.k = s.k) as v from S as s;"
         f"@name('chosen') on S as s select r.{column} as v, r as whole from R as r where r.k = s.k;"
     )
-    engine = engine_with(script)
+    engine = engine_of(script)
     for value in (1, 2):
         engine.push("E", [{"k": "a", name: value}], 0)
         for statement in ("join", "asked"):
             assert shown(engine, statement, "S", {"k": "a"}) == [{"v": value}]
         assert shown(engine, "chosen", "S", {"k": "a"}) == [{"v": value, "whole": {"k": "a", name: value}}]
     states = {rule: query.snapshot() for rule, query in engine.queries.items()}
-    again = engine_with(script)
+    again = engine_of(script)
     for rule, state in states.items():
         again.queries[rule].restore(plain(state))
     assert shown(again, "join", "S", {"k": "a"}) == [{"v": 2}]
@@ -65,7 +59,7 @@ def test_a_column_may_have_any_name(declared: str, name: str) -> None:
 
 
 def test_rows_that_were_handed_out_stay_as_they_were() -> None:
-    engine = engine_with(
+    engine = engine_of(
         "create schema E (k string, n int); create table T (k string primary key, n int);"
         "@name('m') on E as e merge T as t where t.k = e.k when matched then update set n = t.n + e.n "
         "when not matched then insert select e.k as k, e.n as n;"

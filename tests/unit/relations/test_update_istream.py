@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sql import Catalog, Engine, run_script
+from sql import Engine, run_script
+from tests.support.engines import engine_of
 
 DECLARED = """create schema E(id string, v double);
     @name('halves') update istream E set v = v / cast(id, 'bigint');
@@ -11,9 +12,7 @@ DECLARED = """create schema E(id string, v double);
 
 
 def _running() -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, DECLARED, 0)
-    return engine
+    return engine_of(DECLARED)
 
 
 def test_an_event_that_it_cannot_change_is_its_error_and_goes_on_unchanged() -> None:

@@ -130,3 +130,8 @@ class Bench:
     def close(self, within_ms: int = PATIENCE_MS) -> int:
         """Close the delivery within so much time."""
         return self.delivery.close(self.clock.monotonic_ms() + within_ms)
+
+
+def taken(sink: Scripted) -> list[int]:
+    """The numbers the sink took, in order."""
+    return [int(payload.removeprefix(b'[{"n":').removesuffix(b"}]")) for payload in sink.taken]

@@ -18,7 +18,7 @@ from sinks import Retry, SinkSettings
 from sinks.cache import CachedDelivery, cache_path, mark_of
 from sinks.cache.store import CacheStore
 from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
-from tests.unit.sinks.support import Bench, Scripted, rows
+from tests.unit.sinks.support import Bench, Scripted, rows, taken
 
 AWAY = [Retry("away")] * 10_000
 """A destination that does not come back."""
@@ -53,10 +53,6 @@ class Cached:
 
     def close(self, within_ms: int = PATIENCE_MS) -> int:
         return self.delivery.close(self.bench.clock.monotonic_ms() + within_ms)
-
-
-def taken(sink: Scripted) -> list[int]:
-    return [int(payload.removeprefix(b'[{"n":').removesuffix(b"}]")) for payload in sink.taken]
 
 
 def count_in(path: Path) -> int:

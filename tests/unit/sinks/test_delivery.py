@@ -12,18 +12,13 @@ from rules.secrets import Secret
 from sinks import Fatal, Reject, Retry
 from sinks.builtin.rest import RestSettings
 from tests.support.waiting import wait_for
-from tests.unit.sinks.support import Bench, LeapingClock, Scripted, rows
+from tests.unit.sinks.support import Bench, LeapingClock, Scripted, rows, taken
 
 
 def submit(bench: Bench, *numbers: int) -> None:
     """Queue one emission per number, its token the number."""
     for number in numbers:
         assert bench.delivery.submit(rows({"n": number}), number)
-
-
-def taken(sink: Scripted) -> list[int]:
-    """The numbers the sink took, in order."""
-    return [int(payload.removeprefix(b'[{"n":').removesuffix(b"}]")) for payload in sink.taken]
 
 
 def held(*script: Exception | None, **settings: Any) -> tuple[Bench, Scripted]:

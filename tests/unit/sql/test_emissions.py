@@ -6,14 +6,13 @@ from __future__ import annotations
 import pytest
 
 from sql import Catalog, Emission, Engine, run_script
+from tests.support.engines import engine_of
 
 EVENTS = [{"v": number} for number in range(4)]
 
 
-def engine_of(rule: str) -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, f"create schema m(v int); @name('r') {rule}", 0)
-    return engine
+def running(rule: str) -> Engine:
+    return engine_of(f"create schema m(v int); @name('r') {rule}")
 
 
 RULES = {
@@ -25,7 +24,7 @@ RULES = {
 
 @pytest.mark.parametrize("rule", RULES)
 def test_each_event_of_a_batch_has_an_emission_of_its_own(rule: str) -> None:
-    single, batched = engine_of(rule), engine_of(rule)
+    single, batched = running(rule), running(rule)
     one_by_one = [emission for event in EVENTS for emission in single.push("m", [event], 5)]
     assert [*batched.push("m", EVENTS, 5)] == one_by_one
     assert [emission.inserted for emission in one_by_one] == [[{"v": v}] for v in RULES[rule]]
@@ -33,7 +32,7 @@ def test_each_event_of_a_batch_has_an_emission_of_its_own(rule: str) -> None:
 
 
 def test_it_reads_as_a_list_does() -> None:
-    found = engine_of("select v from m where v <> 2").push("m", EVENTS, 5)
+    found = running("select v from m where v <> 2").push("m", EVENTS, 5)
     first = Emission("r", 5, "rows", [{"v": 0}])
     rest = [Emission("r", 5, "rows", [{"v": v}]) for v in (1, 3)]
     assert found and len(found) == 3
@@ -42,16 +41,16 @@ def test_it_reads_as_a_list_does() -> None:
     assert found + found[:1] == [first, *rest, first] and found[:1] + found == [first, first, *rest]
     assert repr(found) == repr([first, *rest])
     assert first in found
-    assert not engine_of("select v from m where v > 9").push("m", EVENTS, 5)
+    assert not running("select v from m where v > 9").push("m", EVENTS, 5)
 
 
 def test_rows_of_a_batch_are_one_part() -> None:
-    (part,) = engine_of("select v from m").push("m", EVENTS, 5).parts
+    (part,) = running("select v from m").push("m", EVENTS, 5).parts
     assert part.inserted == EVENTS
 
 
 def test_errors_stand_behind_the_rows_of_a_batch() -> None:
-    found = engine_of("select 6 / v as q from m#length(3)").push("m", [{"v": 3}, {"v": "x"}, {"v": 2}], 5)
+    found = running("select 6 / v as q from m#length(3)").push("m", [{"v": 3}, {"v": "x"}, {"v": 2}], 5)
     assert [emission.kind for emission in found] == ["rows", "rows", "error"]
 
 

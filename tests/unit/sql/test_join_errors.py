@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, run_script
+from sql import Engine
+from tests.support.engines import engine_of
 
 TYPES = "create schema E(k string, n int); create schema T(id string, n int);"
 ON = "on a.n + b.n > 0"
@@ -20,10 +21,7 @@ WAYS = [f"{kept} from E#length(2) as a {join} T#length(2) as b {ON}" for kept in
 
 
 def engine_with(statement: str) -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, TYPES, 0)
-    run_script(engine, f"@name('s') {statement}", 0)
-    return engine
+    return engine_of(TYPES, f"@name('s') {statement}")
 
 
 def restarted(engine: Engine, statement: str) -> Engine:

@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sql import Catalog, Engine, SqlError, run_script
+from tests.support.engines import engine_of
 
 TYPES = "create schema A(id string, k int, v int); create schema B(id string, k int, v int)"
 
 
 def start(epl: str) -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, TYPES, 0)
-    run_script(engine, f"@name('s0') {epl}", 0)
-    return engine
+    return engine_of(TYPES, f"@name('s0') {epl}")
 
 
 def send(engine: Engine, stream: str, row: dict[str, Any], now: int = 0) -> tuple[list[Any], list[Any]]:

@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, run_script
+from sql import Engine
 from sql.errors import DataError
+from tests.support.engines import engine_of
 
 DECLARED = "create schema E(id string); create variable int lim = 2; create constant variable int fixed = 1;"
 
 
 def engine_with(limit: str) -> Engine:
-    engine = Engine(Catalog())
-    run_script(engine, DECLARED, 0)
-    run_script(engine, f"@name('s') select count(*) as c from E output last every {limit}", 0)
-    return engine
+    return engine_of(DECLARED, f"@name('s') select count(*) as c from E output last every {limit}")
 
 
 def said(engine: Engine, count: int) -> list[Any]:

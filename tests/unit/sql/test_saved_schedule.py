@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, plan_rule, run_script
+from sql import Engine, plan_rule
+from tests.support.engines import engine_of
 
 MINUTE = 60_000
 
 
 def engine() -> Engine:
-    made = Engine(Catalog())
-    run_script(made, "create schema E(n int)", 0)
-    return made
+    return engine_of("create schema E(n int)")
 
 
 def deploy(made: Engine, now_ms: int, state: dict[str, Any] | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -55,3 +55,9 @@ def tree(path: Path) -> ast.Module:
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function of a file, at any depth."""
     return (node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def none(found: Iterable[str]) -> None:
+    """Fail with all findings, one a line."""
+    lines = list(found)
+    assert not lines, "\n" + "\n".join(lines)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.unit.tidy.sources import PACKAGES, functions, python_files, text, tree
+from tests.unit.tidy.sources import PACKAGES, functions, none, python_files, text, tree
 from tests.unit.tidy.untyped import untyped_parameters
 
 CHAIN_MAX = 4
@@ -61,12 +61,6 @@ TYPE_IGNORES = {"sinks": 1, "edge": 1, "sql": 5}
 ANY_PARAMETERS = {"cloud_sync": 10, "edge": 18, "rules": 5, "sinks": 8, "sql": 117}
 """Parameters that are `Any`, also by another name: mostly objects of libraries without types and of
 generated classes."""
-
-
-def none(found: Iterable[str]) -> None:
-    """Fail with all findings, one a line."""
-    lines = list(found)
-    assert not lines, "\n" + "\n".join(lines)
 
 
 def beyond(figures: Mapping[str, int], limit: int, allowed: Mapping[str, int], advice: str) -> Iterator[str]:

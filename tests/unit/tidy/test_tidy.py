@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.unit.tidy.sources import PACKAGES, ROOT, committed, functions, python_files, text, tree
+from tests.unit.tidy.sources import PACKAGES, ROOT, committed, functions, none, python_files, text, tree
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -39,12 +39,6 @@ MACHINE = re.compile(
 
 CHECKS = ("assert", "raises", "fail", "check", "expect", "verify", "wait_for")
 """A call whose name begins so, or contains it as a word, is taken for an assertion."""
-
-
-def none(found: Iterator[str]) -> None:
-    """Fail with all findings, one a line."""
-    lines = list(found)
-    assert not lines, "\n" + "\n".join(lines)
 
 
 def test_files_are_short() -> None:
