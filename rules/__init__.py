@@ -1,6 +1,6 @@
 """Rule files: their model, their checks, their tests.
 
-Reading order: `yaml_source` (text to data with positions), `model` (the keys of a file), `loader` (a file to
-rules and problems), `catalog` and `compile` (to plans), `inline` (its tests on a virtual clock), `schema`
-(for editors). Nothing here opens a socket, starts a thread or reads a clock.
+Reading order: `source.yaml_source` (text to data with positions), `model` (the keys of a file), `loader` and
+`read` (a file to rules and problems), `compile` and `planning.catalog` (to plans), `inline` (its tests on a
+virtual clock), `schema` (for editors). Nothing here opens a socket, starts a thread or reads a clock.
 """

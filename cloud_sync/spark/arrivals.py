@@ -16,11 +16,11 @@ from cloud_sync.names import ARRIVALS_FOLDER, arrival_hour
 from cloud_sync.spark.storage import Storage
 
 LOOKBACK_MS = 3_600_000
-"""How far before the last listing, and after the present, an hour is still near."""
+"""An hour is near up to this time before the last listing, and up to this time after the present."""
 IN_TURN = 4
 """The number of other hours that each run lists."""
 FOLDERS_MAX = 100
-"""The most near folders of a run; one that has more, months after the last one, lists the whole bucket."""
+"""The most near folders that a run lists. With more, months after the last run, it lists the whole bucket."""
 _DAY, _HOUR = re.compile(r"day=\d{4}-\d\d-\d\d"), re.compile(r"hour=\d\d")
 _LAST_MS = 253_402_300_799_999  # the end of the year 9999
 

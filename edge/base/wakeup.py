@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 class Wakeup:
-    """Something to register in `poll` that other threads can set; setting it twice wakes once."""
+    """A descriptor for `poll` that other threads set. Setting it twice wakes once."""
 
     def __init__(self) -> None:
         self._reading, self._writing = socket.socketpair()

@@ -1,6 +1,7 @@
 """The one queue between the threads of the sources and the gateway loop.
 
-Sources put batches and never wait; the loop takes them over in each turn, and bounds what waits there. Other
+Sources put batches and never wait. The loop takes them over in each turn, and pauses the sources where too
+much waits. Other
 threads (HTTP, rule watcher, signals) reach the loop through `call`, which runs a function in the loop between
 two batches and returns its result.
 """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 RULES_AT_ONCE = 50
-"""The loop needs about a millisecond for so many."""
+"""The rules in one answer of the loop, which takes it about a millisecond."""
 
 WALKS = 10
 """Looks at the memory of rules for one request, a millisecond each."""

@@ -1,5 +1,4 @@
-"""Rounds through the groups of windows, in which what waits in them is folded:
-some groups after each batch."""
+"""Rounds fold the values that wait in the groups of windows: some groups after each batch."""
 
 from __future__ import annotations
 
@@ -7,15 +6,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 PENDING_MAX, PENDING_PER_GROUP = 16_384, 16
-"""The values that may wait before all are folded: a fixed number, and for each group about as many as take
-the room of its accumulators, so that a million small groups need none."""
+"""The values that may wait before a round begins: a fixed number, and a number for each group. The values of
+a small group take as much memory as its accumulators would, so a million small groups need no round."""
 
 FOLDED_AT_ONCE, FOLDED_PER_EVENT = 4_096, 4
-"""The values folded after a batch, so that none waits for a million groups; and the least number for each of
-its events, so that a round ends long before as many values wait again."""
+"""The values folded after a batch: so few that no batch waits for a million groups, and several for each
+event of the batch, so that a round ends before the next one is due."""
 
 GROUP_VALUES = 8
-"""Folding a group costs as much as so many values, beside those it holds."""
+"""The cost of folding a group, beside that of its values, as a number of values."""
 
 
 def waiting_max(parts: Iterable[Any]) -> int:

@@ -24,8 +24,8 @@ class Names:
     def bind(self, value: object, hint: str) -> str:
         """A global name bound to `value`; the same one for the same object.
 
-        Functions, variables and tables come with a prefix (`f_abs`, `v_limit`, `t_pumps`). No hint is a local
-        of the code around, which would hide what is bound.
+        Functions, variables and tables come with a prefix (`f_abs`, `v_limit`, `t_pumps`). A hint must not be
+        the name of a local of the code around, which would hide the global.
         """
         known = self._known.get(id(value))
         if known is None:

@@ -32,7 +32,7 @@ from sql.catalog.validation import Validator
 from sql.errors import DataError
 
 LONG_BYTES = 10_000
-"""A longer payload is looked at by itself: to count its brackets would take as long as to decode it."""
+"""A longer payload is checked by itself: counting its brackets would take as long as decoding it."""
 
 _STEPS = bytes(
     {ord("["): 1, ord("{"): 1, ord("]"): 255, ord("}"): 255}.get(byte, byte) for byte in range(256)
@@ -40,7 +40,7 @@ _STEPS = bytes(
 """One level down or up, as a signed byte, for each bracket."""
 
 _NEITHER = bytes(byte for byte in range(256) if byte not in b'[]{}"')
-"""What is neither a bracket nor a quotation mark."""
+"""The bytes that are neither a bracket nor a quotation mark."""
 
 _count_square, _count_curly = methodcaller("count", b"["), methodcaller("count", b"{")
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """An action of the rule and how it does, since the start of the gateway."""
+    """An action of the rule, with its state and its counts since the start of the gateway."""
 
     sink: str
     role: str

@@ -13,14 +13,13 @@ class OutputTrigger(Stored):
     """When output happens."""
 
     pending = False
-    """True if a changed variable has already decided for an output, which follows at the
-    next advance of time."""
+    """True if a changed variable has caused an output, which follows at the next advance of time."""
 
     defers = False
-    """True if no update brings a deadline forward that is set."""
+    """True if an update never brings forward a deadline that is set."""
 
     def begins_with(self, update: Update) -> bool:
-        """True if an interval of `first` may begin with an update of which nothing goes out."""
+        """True if an interval of `first` may begin with this update; some triggers need rows of it."""
         return True
 
     def on_update(self, update: Update, now: int) -> bool:
@@ -39,14 +38,13 @@ class OutputTrigger(Stored):
 
 
 class AtInstants(OutputTrigger):
-    """The instants of a period or a crontab, from the first update on; at each of them, also without anything
-    to say."""
+    """Outputs at the instants of a period or a crontab, from the first update on, with rows or without."""
 
     defers = True
     stored = (("origin_ms", PLAIN), ("due_ms", PLAIN))
 
     def __init__(self, next_ms: Callable[[int, int], int]) -> None:
-        """`next_ms`: the first instant after one; those of a period count from the second."""
+        """`next_ms(now, origin)`: the first instant after `now`; a period is counted from `origin`."""
         self.next_ms = next_ms
         self.origin_ms: int | None = None
         self.due_ms: int | None = None
@@ -129,7 +127,7 @@ class CountedCondition:
         self.is_setting = False
 
     def is_met(self) -> bool:
-        """True if it holds now; `then set` has run then. What that sets is no reason to test it anew."""
+        """True if it holds now; then `then set` has run. What `then set` changes does not test it again."""
         if self.is_setting or not self.test(self.counters):
             return False
         self.is_setting = True
@@ -151,7 +149,7 @@ class CountedCondition:
 class WhenExpression(OutputTrigger):
     """A condition, tested at each update and at each change of a variable that it reads.
 
-    A change of a variable is seen at once (`then set` runs), its rows follow at the next advance of time.
+    A change of a variable is tested at once (`then set` runs); its rows follow at the next advance of time.
     """
 
     def __init__(self, condition: CountedCondition, variables: Collection[str]) -> None:
@@ -182,7 +180,7 @@ class WhenExpression(OutputTrigger):
 
 
 class Always(OutputTrigger):
-    """Only `after` limits the output: everything behind it at once."""
+    """Every update is emitted at once: only `after` limits the output."""
 
     def on_update(self, update: Update, now: int) -> bool:
         return True
@@ -193,15 +191,15 @@ class Never(OutputTrigger):
 
 
 class After:
-    """`after n events` swallows updates until more than n have come, `after d` those before start + d."""
+    """`after n events` drops updates until more than n have come, `after d` those before start + d."""
 
     def __init__(self, events: int | None, opens_ms: int | None) -> None:
         self.left = events + 1 if events else 0
-        """How many have to come until an update passes."""
+        """The number of events that must come before an update passes."""
         self.opens_ms = opens_ms
 
     def passes(self, came: int, now: int) -> bool:
-        """True if an update is not swallowed with which so many events came."""
+        """True if an update with `came` events passes."""
         if self.opens_ms is not None and now < self.opens_ms:
             return False
         self.left = max(0, self.left - came)

@@ -28,8 +28,8 @@ class Show:
     """Writes the rows of one statement."""
 
     def __init__(self, plan: Plan, make_loop: MakeLoop, defers: Deferral | None, *, is_joined: bool) -> None:
-        """`defers`: what rows are made of that are made at the output's instants only. `is_joined`: rows are
-        tuples of the rows of several sources."""
+        """`defers`: the source of rows that are made only when an output is due; None: rows are made at once.
+        `is_joined`: rows are tuples of the rows of several sources."""
         self.plan = plan
         self.is_joined = is_joined
         self.kind = plan.row_kind
@@ -44,7 +44,7 @@ class Show:
         self.counts_groups = (
             self.collects and self.kind == "group" and plan.output is not None and plan.output.mode == "first"
         )
-        """True if updates tell the group of each of their events."""
+        """True if an update has the key of the group of each of its events."""
         self.is_ordered = plan.orders_rows
         self.is_direct = not self.makes_outs and not self.is_ordered
         """True if rows become an emission as they are."""
@@ -100,7 +100,7 @@ class Show:
     # --- a change -------------------------------------------------------------------------------------------
 
     def begin(self, source: SourceWriter) -> None:
-        """Before anything of a change counts."""
+        """Write what stands before the events of a change."""
         if self.defers:
             return
         if self.collects:

@@ -40,7 +40,7 @@ class AskedTable:
         return len(self.kept) + len(self.given)
 
     def put(self, row: Row) -> None:
-        """A row of the table's source, in the place of the one with its key, or to remove that one."""
+        """Take a row of the table's source: it replaces the row with its key, or removes it."""
         key = len(self.given) if self.key is None else row.get(self.key)
         if deletes(row):
             self.given.pop(key, None)

@@ -166,7 +166,7 @@ class CellStatement(RunningStatement):
     def __init__(self, program: Program, env: Environment) -> None:
         super().__init__(program, env)
         self.cell: Cell | None = None
-        """Whose state is here, and not up to date in the cell."""
+        """The cell whose state is here; the state in the cell itself is out of date meanwhile."""
         output = program.plan.output
         self.counts_events = output is not None and output.every_events is not None
         self.has_timers = output is not None and output.every is not None

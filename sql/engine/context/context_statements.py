@@ -23,7 +23,7 @@ from sql.functions.definition import Context
 
 
 class Statements:
-    """All of them, as the life cycle calls them (`Bodies`).
+    """The statements of a context, as the life cycle calls them (`Bodies`).
 
     members    the statements by name, in order of creation
     deadlines  when they have something to do, by time, then statement, then partition
@@ -68,7 +68,7 @@ class Statements:
         self.begin(member, partition, now_ms)
 
     def withdraw(self, member: Member, partition: Partition) -> None:
-        """A statement goes from a partition without a word."""
+        """Remove a statement from a partition; it emits nothing."""
         for body in partition.bodies:
             if body.member is member:
                 self._forget(body)

@@ -53,7 +53,7 @@ class ContextHost(RunningQuery, Running):
         self.arrival: Arrival | None = None
         """The event the context acted on last: its statements read its partitions."""
         self.is_passing = False
-        """True if it goes with the last statement: it was not declared by one that stays."""
+        """True if it goes with its last statement: no rule declares it."""
         self.wake: Callable[[], None] = lambda: None
         """Called when the next deadline has changed while a statement got an event."""
         self.announced: int | None = None
@@ -61,7 +61,7 @@ class ContextHost(RunningQuery, Running):
     # --- statements -----------------------------------------------------------------------------------------
 
     def remove_member(self, name: str) -> None:
-        """A statement goes without a word; with the last one all partitions do."""
+        """Remove a statement, which emits nothing. With the last one all partitions go."""
         member = self.members.pop(name)
         if not self.members:
             self.life.deactivate()

@@ -47,9 +47,10 @@ def _catalog_for(member: Member, members: Mapping[str, Member], partition: Parti
 
 
 def shared_catalog(member: Member, members: Iterable[Member], partition: Partition, now_ms: int) -> Catalog:
-    """The catalog for the text of a statement, which serves all partitions.
-    What the statements created before declare, each partition has for itself;
-    in the text stand-ins without rows take its place."""
+    """The catalog by which the text of a statement is compiled.
+
+    The text serves all partitions. Each partition has relations and variables of its own, which the
+    statements before declare: stand-ins represent them."""
     before = [other for other in members if other.declares and other.order < member.order]
     if not before:
         return member.catalog

@@ -1,7 +1,7 @@
-"""The end of an instance: it is taken apart.
+"""Take an instance apart when its partition ends.
 
-Its parts refer to it, and such circles would wait for a garbage collector that a gateway runs seldom: a
-context whose keys come and go would take more memory with each of them, for an hour.
+Its parts refer to it, and only the garbage collector frees such circles. A gateway runs that seldom, so a
+context whose keys come and go would need more memory with each key.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class SampledQuery(RunningQuery, Running):
         """The rule's rows among those that all make, while it shares groups."""
 
     def begin(self, now_ms: int) -> None:
-        """Begin work of this instance: what the functions read is this instance's."""
+        """Begin work of this instance: point the shared functions at its values."""
         if self.seat.partition is None:
             return
         self.seat.take(now_ms)
@@ -150,7 +150,7 @@ class SampledQuery(RunningQuery, Running):
         return self.core.pack() if self.shared is None else self.shared.state_of(self)
 
     def enlist(self, shared: Sharing, places: tuple[int, ...]) -> None:
-        """Hold nothing but what shared groups find, with the rule's aggregates at these places."""
+        """Show what shared groups find from now on; the rule's aggregates are at these places in it."""
         self.core.begin(self.now_ms)
         self.shared, self.places = shared, places
         self.common = CommonRows(self.code.sampled_rows, places)

@@ -55,12 +55,12 @@ class GroupWindowEntry(WindowFacts, kw_only=True):
     bounds: Callable[[GroupWindowPlan], str] = lambda plan: "[)"
     """The brackets of its interval, `[)` for one without its end."""
     complete: Callable[[GroupWindowPlan], GroupWindowPlan] = lambda plan: plan
-    """Fills in what the text may leave out."""
+    """Gives omitted parameters their values."""
     check: Callable[[GroupWindowPlan], Iterator[Finding]] = lambda plan: iter(())
     is_triggered: bool = False
     """True if OVER(WHEN …) chooses the events with which it is shown."""
     counts_dropped: bool = True
-    """True if an event that WHERE drops changes when the window is shown, so that it must come here."""
+    """True if an event that WHERE drops counts for the instant at which the window is shown."""
 
     @property
     def label(self) -> str:
