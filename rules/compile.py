@@ -13,7 +13,7 @@ from rules.loader import Loaded
 from rules.model import Action, action_kind
 from rules.options import Options
 from rules.planning.catalog import Contexts, Tables, build_catalog
-from rules.planning.effects import idle_options
+from rules.planning.idle_options import idle_options
 from rules.problems import FileProblem, in_order
 from rules.read.reading import LoadedRule
 from rules.source.document import Path

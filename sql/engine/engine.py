@@ -286,9 +286,11 @@ class Engine:
         return list(host.partitions() if selector is None else host.partitions(selector))
 
     def counters(self, name: str) -> dict[str, int]:
-        """The counters of a rule."""
+        """The counters of a rule; `retained` is the number of events that it holds."""
         self.roster.reconcile()
-        return self.queries[name].counters()
+        query = self.queries[name]
+        retained = query.retained()
+        return query.counters() if retained is None else {**query.counters(), "retained": retained}
 
     # --- state ----------------------------------------------------------------------------------------------
 

@@ -109,9 +109,10 @@ class Running(ABC):
         """The rows of the content between two steps; without a window there are none."""
         return []
 
-    def retained(self) -> int:
-        """The number of events held, or of which what they contributed is: a walk through all of them."""
-        return 0
+    def retained(self) -> int | None:
+        """The number of events held, or of which what they contributed is: a walk through all of them. None
+        for a query that never holds one."""
+        return None
 
     def counters(self) -> dict[str, int]:
         """The counters, read in a time that does not grow with the state."""
@@ -305,6 +306,9 @@ class QueryDecorator(Running):
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.query.variable_changed(name, now_ms)
+
+    def retained(self) -> int | None:
+        return self.query.retained()
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return self.query.read(now_ms)

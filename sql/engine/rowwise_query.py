@@ -95,6 +95,9 @@ class Rowwise(RunningQuery, Running):
 
     # --- state ----------------------------------------------------------------------------------------------
 
+    def retained(self) -> int:
+        return 0
+
     def counters(self) -> dict[str, int]:
         return {**self.counts, "division_by_zero": self.warnings.division_by_zero}
 

@@ -91,6 +91,9 @@ class ContextMember(Member):
         """The rows of the chosen partitions, one after the other."""
         return [row for body in self.bodies(selector) for row in body.instance.read(now_ms)]
 
+    def retained(self) -> int:
+        return sum(body.instance.retained() or 0 for body in self.bodies())
+
     def counters(self) -> dict[str, int]:
         return {**self.counts, "partitions": len(self.host.life.live)}
 

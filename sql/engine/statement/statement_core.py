@@ -61,6 +61,9 @@ class StatementCore(RunningQuery, Running):
         self.hits = HitCounters(plan.hits)
         self.earlier = EarlierEvents(text, program.functions, self.windows)
 
+    @abstractmethod
+    def retained(self) -> int: ...
+
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: time, partition and answers in its program are this instance's."""
         if self.is_one_of_many:

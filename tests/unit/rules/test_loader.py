@@ -288,9 +288,9 @@ def test_loading_again_gives_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(HEAD)
     (tmp_path / "b.yaml").write_text(HEAD)
     files = [load_file(path) for path in sorted(tmp_path.iterdir())]
-    assert [problem.render() for problem in unite(files).problems] == [
-        problem.render() for problem in unite(files).problems
-    ]
+    for _ in range(2):
+        (problem,) = unite(files).problems
+        assert problem.message == f"the rule 'a' is already defined in {tmp_path / 'a.yaml'}:1"
     assert files[1].ok, "uniting leaves the files as they were"
 
 

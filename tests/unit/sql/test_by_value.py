@@ -35,7 +35,7 @@ def test_state_has_values_and_no_events(window: str) -> None:
     state = made.snapshot("r")
     assert state["events"] == []
     assert "nnn" not in str(state)
-    assert made.queries["r"].retained() == 3
+    assert made.counters("r")["retained"] == 3
 
 
 def test_other_reads_of_the_event_keep_it() -> None:

@@ -19,7 +19,7 @@ def test_without_a_window_it_is_not_kept() -> None:
     engine = free("select dev, sum(v) as s from m group by dev")
     found = engine.push("m", [{"dev": "a", "v": v} for v in (1.0, *["x"] * 50)], 0)
     assert [emission.kind for emission in found].count("error") == 50
-    assert engine.queries["r"].retained() == 1, "the first event of the group, and no other"
+    assert engine.counters("r")["retained"] == 1, "the first event of the group, and no other"
 
 
 @pytest.mark.parametrize(

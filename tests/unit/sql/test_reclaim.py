@@ -27,7 +27,7 @@ def test_room_is_made_for_other_groups() -> None:
     made = engine(SUMS)
     for at_s in range(100):
         rows(made, at_s, f"d{at_s}")
-    assert made.queries["r"].retained() <= 16, "those of the last 10 s, and what came since the last sweep"
+    assert made.counters("r")["retained"] <= 16, "those of the last 10 s, and what came since the last sweep"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,6 @@ def test_an_event_counts_once_however_often_the_state_refers_to_it() -> None:
     made = engine("select dev, sum(v) as s from m#groupwin(dev)#length(2) group by dev")
     for at_s, dev in enumerate("abab"):
         rows(made, at_s, dev)
-    assert made.queries["r"].retained() == 4
+    assert made.counters("r")["retained"] == 4
     rows(made, 9, "a")
-    assert made.queries["r"].retained() == 4, "an event that has left its window is not kept for its key"
+    assert made.counters("r")["retained"] == 4, "an event that has left its window is not kept for its key"

@@ -38,7 +38,7 @@ DYNAMIC_ATTRIBUTES = {
     "edge/base/memory.py": 2, "edge/deploy/watch.py": 1, "edge/docs/files.py": 1,
     "edge/intake/codecs/base.py": 1, "edge/intake/sources/mqtt/source.py": 1,
     "edge/intake/sources/mqtt/link.py": 1, "edge/intake/sources/mqtt/readers.py": 3,
-    "rules/planning/effects.py": 1, "rules/inline.py": 2,
+    "rules/planning/idle_options.py": 1, "rules/inline.py": 2,
     "rules/protobuf/values.py": 1, "rules/source/yaml_source.py": 2, "rules/streams.py": 1,
     "sinks/connections.py": 1, "sinks/databases/alchemy.py": 1, "sinks/settings.py": 2, "sinks/tcp.py": 1,
     "sql/aggregates/plain_values.py": 2, "sql/algebra/fold.py": 1,
