@@ -5,8 +5,9 @@
 One small file for each spool, replaced from time to time. The numbers count since the spool was created. Rows
 that were uploaded and are not in the tables are missing; rows that were dropped or lost were never uploaded.
 
-Heartbeats are numbered. A number that this spool has not given is that of another life of it: the spool
-was restored from an older copy, or its disk was copied. Its next rows would have the numbers of other ones.
+Heartbeats are numbered. A number that this spool has not given comes from another branch of it: the spool
+was restored from an older copy, or its disk was copied, and both went on from the copy. Its next rows would
+have the numbers of rows of the other branch.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ LOG = logging.getLogger("penstock.uploader")
 
 SET_BACK = (
     "the spool was restored from an older copy, or its disk was copied: rows from here on get numbers behind "
-    "those of the other life. Windows that were open in the copy may count twice; "
+    "those of the other branch. Windows that were open in the copy may count twice; "
     "if both are in use give each a gateway.id of its own"
 )
-"""What another life of the spool means, and what to do."""
+"""The meaning of another branch of the spool, and the remedy."""
 
 
-class Told(msgspec.Struct):
-    """What a heartbeat says of the life of its spool."""
+class LastBeat(msgspec.Struct):
+    """The number of a heartbeat, and the highest sequence number of its spool at that time."""
 
     beat: int = 0
     highest_seq: int = 0
@@ -50,18 +51,18 @@ class Pulse:
         self._is_compared = False
 
     def compare(self) -> None:
-        """Once: see whether another life of this spool has uploaded since, and leave its numbers out.
-        A target that cannot be read is asked again the next time. Raises SpoolError."""
+        """Once: leave the numbers of another branch of this spool out, if one has uploaded. A target that
+        cannot be read is asked again the next time. Raises SpoolError."""
         if self._is_compared:
             return
         try:
             content = self._target.get(self._name)
         except TargetError:
             return
-        told, outgoing = _told(content), self._spool.outgoing
-        if told.beat > outgoing.beat():
-            LOG.error("spool.set_back", extra={"other_seq": told.highest_seq, "note": SET_BACK})
-            outgoing.leave_out(told.highest_seq, told.beat)
+        last, outgoing = _last_beat(content), self._spool.outgoing
+        if last.beat > outgoing.beat():
+            LOG.error("spool.set_back", extra={"other_seq": last.highest_seq, "note": SET_BACK})
+            outgoing.leave_out(last.highest_seq, last.beat)
         self._is_compared = True
 
     def wait_ms(self, now_ms: int) -> int | None:
@@ -84,13 +85,13 @@ class Pulse:
             self.beat(now_ms)
 
 
-def _told(content: bytes | None) -> Told:
-    """What the heartbeat in the bucket says; nothing if it is none."""
+def _last_beat(content: bytes | None) -> LastBeat:
+    """The heartbeat in the bucket; number 0 where there is none, or one that cannot be read."""
     try:
-        told = msgspec.json.decode(content or b"{}", type=Told)
+        last = msgspec.json.decode(content or b"{}", type=LastBeat)
     except msgspec.MsgspecError:
-        return Told()
-    return told if 0 <= told.highest_seq < SEQ_MAX and told.beat < SEQ_MAX else Told()
+        return LastBeat()
+    return last if 0 <= last.highest_seq < SEQ_MAX and last.beat < SEQ_MAX else LastBeat()
 
 
 def heartbeat(spool: Spool, now_ms: int, beat: int) -> bytes:

@@ -147,9 +147,9 @@ class Outgoing:
             self._state.write({BEAT: str(beat).encode()})
 
     def leave_out(self, other_seq: int, beat: int) -> None:
-        """Another life of this spool has given numbers up to `other_seq`, and perhaps some more: rows that
+        """Another branch of this spool has given numbers up to `other_seq`, and perhaps some more: rows that
         were stored since the spool was opened, and those to come, get numbers behind them. Rows before keep
-        theirs: the other life has them too."""
+        theirs: the other branch has them too."""
         store = self._store
         with store.lock:
             last_seq = store.next_seq - 1

@@ -254,8 +254,8 @@ class Accumulated:
             loop.line(f"{self.local} = {text}", span)
 
     def check(self, loop: LoopWriter, owner: str = "g.") -> None:
-        """What the accumulator would refuse is refused before anything changes: a value, and a further group
-        of dimensions of its own."""
+        """Raise, before anything changes, where the accumulator cannot take the value or a further group of
+        dimensions of its own."""
         if not self.is_checked:
             return
         span = self.call.args[0].span if self.call.args else self.call.span

@@ -17,11 +17,11 @@ from sql.plan.clauses import Grouping, Numbering
 from sql.types import Type
 
 Elements = int | tuple[str, ...]
-"""What values are: events of a source, or rows with these columns, none where they are plain values."""
+"""The source of events, or the columns of rows; plain values have none."""
 
 
 class LambdaParameter(NamedTuple):
-    """A name, and what it stands for, where that is known."""
+    """The name of a parameter of a lambda, and the source or columns of its values, where they are known."""
 
     name: str
     elements: Elements | None

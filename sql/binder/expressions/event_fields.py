@@ -41,7 +41,7 @@ def check_name(binder: Binding, elements: Elements | None, name: str, span: Span
 
 
 def elements_of(binder: Binding, bound: Bound) -> Elements | None:
-    """What an event, or the elements of a list, are; None where it is not known."""
+    """The source or the columns of an event, or of the elements of a list; None where they are not known."""
     if isinstance(bound, Slot):
         return _of_slot(binder, bound)
     if isinstance(bound, LambdaRead):

@@ -58,7 +58,7 @@ def test_rows_of_a_restored_spool_get_numbers_of_their_own(
         uploads(spool, target)
         fill(spool, 1, start=10)
         uploads(spool, target)
-    first = 7 + SEQ_GAP + 1  # the other life's heartbeat, behind its first file, says 7
+    first = 7 + SEQ_GAP + 1  # the heartbeat of the other branch, behind its first file, says 7
     assert numbers(target) == [(1, 3), (4, 7), (first, first + 1), (first + 2, first + 2)]
     assert arrived(target) == list(range(1, 11))
     (told,) = [found for found in caplog.records if found.message == "spool.set_back"]
@@ -80,7 +80,7 @@ def test_a_restored_spool_is_told_once(
 
 
 def test_rows_that_waited_in_the_copy_keep_their_numbers(tmp_path: Path) -> None:
-    """The other life has sent them too: with other numbers they would count twice."""
+    """The other branch has sent them too: with other numbers they would count twice."""
     target, now, copy = MemoryTarget(), tmp_path / "now", tmp_path / "copy"
     sent(now, target, 1, 1)
     with closing(Spool(now / "spool.db", "gw1")) as spool:
