@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 
-from sql.errors import did_you_mean
+from sql.errors import Span, did_you_mean
 from sql.language.cursor import span_of
 from sql.language.statements.relation_parser import RelationParser
 from sql.language.tokens import NAME_TOKENS, StreamTokenizer
@@ -113,14 +113,23 @@ class StreamParser(RelationParser):
         while self._curr.token_type is TokenType.PARAMETER:
             start = self._take()
             name = self._any_name("the name of an annotation").text.lower()
-            value = None
             while self._match(TokenType.DOT):
                 name = self._any_name("the name of an annotation").text.lower()
             behind: Token = self._curr
-            if behind.token_type is TokenType.L_PAREN:
-                value = dict(self._wrapped(self._attribute)).get("value")
-            found.append(Annotation(name, value, span=self._since(start)))
+            given = self._wrapped(self._attribute) if behind.token_type is TokenType.L_PAREN else []
+            found.append(self._annotation(name, given, self._since(start)))
         return tuple(found)
+
+    def _annotation(self, name: str, given: Sequence[tuple[str, Any]], span: Span) -> Annotation:
+        """An annotation with the attributes that are given."""
+        attributes = dict(given)
+        if len(attributes) < len(given):
+            self._refuse("P001", f"@{name} has one value, and each further attribute a name", span)
+        value = attributes.get("value")
+        wanted, words = VALUES.get(name, (None, ""))
+        if wanted is not None and value.__class__ is not wanted:
+            self._refuse("P001", f"@{name} takes {words}", span)
+        return Annotation(name, value, span=span)
 
     def _attribute(self) -> tuple[str, None | bool | int | float | str]:
         """`'s0'`, the value of an annotation, or one of several with names: `name='unit', value='bar'`."""
@@ -140,6 +149,13 @@ class StreamParser(RelationParser):
             return self._take().text
         return self.literals.written_out("a constant")
 
+
+VALUES: dict[str, tuple[type, str]] = {
+    "name": (str, "a text, as in @name('hot')"),
+    "hint": (str, "a text, as in @hint('reclaim_group_aged=60')"),
+    "priority": (int, "a whole number, as in @priority(10)"),
+}
+"""The annotations that need a value: its type, and how to write it."""
 
 STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {
     "select": lambda parser: parser._select(None),
