@@ -108,4 +108,8 @@ def shown(emissions: list[Emission]) -> list[str]:
 
 def counted(engine: Engine) -> dict[str, int]:
     """The counters that do not speak of how the state is kept."""
-    return {name: count for name, count in engine.counters("r").items() if name != "division_by_zero"}
+    return {
+        name: count
+        for name, count in engine.counters("r").items()
+        if name not in ("retained", "division_by_zero")
+    }
