@@ -261,7 +261,7 @@ class Accumulated:
         span = self.call.args[0].span if self.call.args else self.call.span
         unsure = [f"{self.local} is not SKIP"] if self.call.filter else []
         if self.call.group_by is not None:
-            key = f"key_{self.place}"
+            key = f"own_{self.place}"
             with loop.source.block(f"if {unsure[0]}:") if unsure else nullcontext():
                 loop.inner().key(self.call.group_by, key)
                 loop.line(f"{self.owner(owner)}.make_room({key})", span)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from sql.compiler.rowwise_text import is_rowwise
 from sql.compiler.shared_code import Environment
@@ -21,11 +22,14 @@ from sql.engine.sampled.sampled_query import SampledQuery
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
 
+if TYPE_CHECKING:
+    from sql.engine.asking.asking_query import Asking
+
 
 def load(plan: Plan) -> None:
     """Import what `start` needs for a plan."""
     if plan.asks:
-        from sql.engine.asking import asking_query  # noqa: F401
+        _asking()
     if not (_reads_events(plan) and is_rowwise(plan)):
         compiler(plan)
 
@@ -42,11 +46,14 @@ def start(plan: Plan, env: Environment, *, by_instants: bool = False) -> Running
         query = compiler(plan, by_instants=by_instants)(env)(env)
     if reads_events and plan.timestamp is not None:
         query = EventTime(query, env)
-    if not plan.asks:
-        return query
+    return _asking()(query, env) if plan.asks else query
+
+
+def _asking() -> type[Asking]:
+    """The stage of a rule behind its joins with stores."""
     from sql.engine.asking.asking_query import Asking
 
-    return Asking(query, env)
+    return Asking
 
 
 def _reads_events(plan: Plan) -> bool:

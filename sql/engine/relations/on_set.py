@@ -21,6 +21,8 @@ class SetCode(TriggerCode):
         assert isinstance(acts, SetPlan)
         super().__init__(plan, env, acts.trigger, acts.subqueries)
         self.setters = [(name, self.functions.value(value)) for name, value in acts.assignments]
+        self.names = tuple(dict.fromkeys(name for name, _ in acts.assignments))
+        """The variables that are assigned, each once."""
 
 
 class SetStatement(Triggered[SetCode]):
@@ -33,11 +35,11 @@ class SetStatement(Triggered[SetCode]):
             for name, value in self.code.setters:
                 self.catalog.put(name, _plain(value(event)))
             self.post(self.read(self.now_ms))
-            for name in dict.fromkeys(name for name, _ in self.code.setters):
+            for name in self.code.names:
                 self.catalog.tell(name)
 
     def read(self, now_ms: int) -> list[Row]:
-        return [{name: self.catalog.variables[name].value for name, _ in self.code.setters}]
+        return [{name: self.catalog.variables[name].value for name in self.code.names}]
 
 
 def _plain(value: object) -> Any:

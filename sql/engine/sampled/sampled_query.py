@@ -245,10 +245,7 @@ class SampledQuery(RunningQuery, Running):
         return self.present_core.retained()
 
     def counters(self) -> dict[str, int]:
-        return {
-            **self.counts,
-            "division_by_zero": self.code.warnings.division_by_zero,
-        }
+        return {**self.counts, "division_by_zero": self.code.warnings.division_by_zero}
 
     @property
     def kept(self) -> dict[str, Stateful | None]:

@@ -281,9 +281,9 @@ class Subqueries:
         if kind == "rows":
             return lambda event: result(event) or None
         if kind == "values":
-            return lambda event: [next(iter(row.values())) for row in result(event)] or None
+            return lambda event: _column(result(event)) or None
         if kind == "list":
-            return lambda event: [next(iter(row.values())) for row in result(event)]
+            return lambda event: _column(result(event))
         if kind == "row":
             return lambda event: self._only(result(event))
         return lambda event: self._value(result(event))
@@ -341,3 +341,8 @@ class Subqueries:
     def restore(self, state: list[Saved]) -> None:
         for query, part in zip(self.queries, state, strict=True):
             query.restore(part)
+
+
+def _column(rows: Iterable[dict[str, Any]]) -> list[Any]:
+    """The values of the one column of rows."""
+    return [next(iter(row.values())) for row in rows]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -101,6 +102,16 @@ class OfStore(Refusal):
     status, text = 400, b"<Error><Code>EntityTooLarge</Code></Error>"
 
 
+@contextmanager
+def one_answer(answer: type[Refusal]) -> Iterator[HTTPServer]:
+    """A server that gives one answer."""
+    with HTTPServer(("127.0.0.1", 0), answer) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        yield server
+        thread.join()
+
+
 @pytest.fixture
 def s3_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[HTTPServer], Target]:
     """The bucket of a server on this machine."""
@@ -120,12 +131,11 @@ def test_an_object_store_that_refuses_the_size_is_told_from_one_that_fails(
     s3_at: Callable[[HTTPServer], Target], answer: type[Refusal]
 ) -> None:
     pytest.importorskip("obstore")
-    with HTTPServer(("127.0.0.1", 0), answer) as server:
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        with pytest.raises(TooLarge, match=r"cannot store v1/x: .*Too ?Large"):
-            s3_at(server).put_if_absent("v1/x", b"content")
-        thread.join()
+    with (
+        one_answer(answer) as server,
+        pytest.raises(TooLarge, match=r"cannot store v1/x: .*Too ?Large"),
+    ):
+        s3_at(server).put_if_absent("v1/x", b"content")
 
 
 @pytest.mark.parametrize(
@@ -169,12 +179,8 @@ def test_a_failure_of_an_object_store_has_its_remedy(
     s3_at: Callable[[HTTPServer], Target], answer: type[Refusal], remedy: str
 ) -> None:
     pytest.importorskip("obstore")
-    with HTTPServer(("127.0.0.1", 0), answer) as server:
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        with pytest.raises(TargetError, match=f"; {remedy}"):
-            s3_at(server).put_if_absent("v1/x", b"content")
-        thread.join()
+    with one_answer(answer) as server, pytest.raises(TargetError, match=f"; {remedy}"):
+        s3_at(server).put_if_absent("v1/x", b"content")
 
 
 def test_plain_http_has_to_be_allowed(
