@@ -55,6 +55,8 @@ class Key(Operator):
         self.keys_max = keys_max
         self.instances: dict[Hashable, KeyedInstance] = {}
         self.deadlines: Deadlines[KeyedInstance] = Deadlines()
+        self.worked: dict[KeyedInstance, None] = {}
+        """The instances that have worked in this step, which its end is told to."""
         self.count = 0
         self.departure = Removal.ANY
 
@@ -70,6 +72,7 @@ class Key(Operator):
                 instance = self._open(key, (part.inserted or part.removed)[0], self.count)
             if self.reclaim:
                 self.reclaim.touch(key, now)
+            self.worked[instance] = None
             try:
                 out += instance.operator.push(part, now)
             except Exception:
@@ -100,6 +103,7 @@ class Key(Operator):
 
     def _drop(self, instance: KeyedInstance) -> None:
         self.deadlines.move(instance, None)
+        self.worked.pop(instance, None)
         del self.instances[instance.key]
 
     def _schedule(self, instance: KeyedInstance) -> None:
@@ -127,6 +131,7 @@ class Key(Operator):
         if deadline is None or deadline > now:
             return []
         instance = self.deadlines.pop()
+        self.worked[instance] = None
         out = instance.operator.advance(now)
         self._schedule(instance)
         return out
@@ -137,13 +142,15 @@ class Key(Operator):
     def variable_changed(self, now: int) -> list[Delta]:
         out: list[Delta] = []
         for instance in list(self.instances.values()):
+            self.worked[instance] = None
             out += instance.operator.variable_changed(now)
             self._schedule(instance)
         return out
 
     def end_step(self) -> None:
-        for instance in self.instances.values():
+        for instance in self.worked:
             instance.operator.end_step()
+        self.worked.clear()
 
     def content(self) -> Iterable[Event]:
         return (event for instance in self.instances.values() for event in instance.operator.content())
