@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from edge.commands.shared.progress import Progress
 if TYPE_CHECKING:
     from rules.compiled import Compiled, CompiledRule
     from sql import Emission
+    from sql.catalog.streams import Stream
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +62,10 @@ def _replay_mixed(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
         streams = {arguments.stream: streams[recorded.chosen_stream(tuple(streams), arguments.stream)]}
     progress = Progress(None, SystemClock())
     mixed, chain = Mixed(arguments.data, streams, arguments.time_column, progress), Chain(compiled, rule)
-    errors, now_ms = 0, None
+    errors, now_ms, seen = 0, None, set()
     try:
         for at_ms, stream, row in mixed:
+            seen.add(stream)
             if now_ms is None:
                 chain.begin(at_ms)
             now_ms = at_ms
@@ -72,6 +74,7 @@ def _replay_mixed(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
             errors += shown(chain.end(now_ms))
     finally:
         progress.close()
+    _note_without_events((declared[name] for name in names), seen)
     return 1 if print_rejected(mixed.rejected) or errors else 0
 
 
@@ -112,7 +115,17 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
         progress.close()
     for text in lessons.texts().values():
         print(f"note: stream '{stream}': {text}", file=sys.stderr)
+    _note_without_events((compiled.catalog.streams[name] for name in plan.streams), {stream})
     return 1 if errors else 0
+
+
+def _note_without_events(streams: Iterable[Stream], seen: Container[str]) -> None:
+    """Name the streams from outside that gave no event: results that need both sides lack them."""
+    from edge.deploy.stream_types import MEMORY, stream_type
+
+    for stream in streams:
+        if stream.name not in seen and stream_type(stream) not in ("", MEMORY):
+            print(f"note: no events of '{stream.name}': add {stream.name}=FILE", file=sys.stderr)
 
 
 def _of(rule: CompiledRule, emissions: Iterable[Emission]) -> list[Emission]:

@@ -167,3 +167,20 @@ def test_rules_that_fill_what_the_rule_reads_run_as_well(
     ]
     path = write(tmp_path / "r.jsonl", lines)
     assert replayed(capsys, str(rules), path, "--rule", rule) == [[{"temp": 81, "bar": 2.5}]]
+
+
+@pytest.mark.parametrize("data", [["--stream", "m", "{}"], ["m={}"]])
+def test_a_stream_without_events_is_named(
+    rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], data: list[str]
+) -> None:
+    path = write(tmp_path / "m.jsonl", [{"at": 1000, "dev": "a", "temp": 81}])
+    assert main(["replay", str(rules), "--rule", "both", *(word.format(path) for word in data)]) == 0
+    assert capsys.readouterr().err == "note: no events of 'k': add k=FILE\n"
+
+
+def test_streams_that_rules_feed_are_not_missed(
+    rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "m.jsonl", [{"at": 1000, "dev": "a", "temp": 81}])
+    assert main(["replay", str(rules), "--rule", "often", f"m={path}"]) == 0
+    assert capsys.readouterr().err == ""
