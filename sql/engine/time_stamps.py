@@ -11,13 +11,23 @@ from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.rows import attribute_name
 
+LAST_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999, where all calendars end."""
+
 
 def time_stamp(plan: Plan, stream: str, row: object, zone: ZoneInfo) -> int:
-    """The instant of an event by its own column, in ms; DataError where that holds none."""
+    """The instant of an event by its own column, in ms; DataError where that holds none.
+
+    A number behind the year 9999 is none: it is in microseconds or nanoseconds, or damaged, and would make
+    all later events late.
+    """
     column, pattern = plan.timestamps.get(stream, (plan.timestamp or "", None))
     value = row.get(column) if row.__class__ is dict else getattr(row, attribute_name(column), None)
     if value.__class__ is int or value.__class__ is float:
-        return int(value)
+        if value <= LAST_MS:
+            return int(value)
+        why = "is no instant: time stamps are milliseconds since 1970, up to the year 9999"
+        raise DataError(f"the timestamp column '{column}' holds {value!r}, which {why}")
     if value.__class__ is str:
         return _parsed(value, pattern, zone)
     if value is None:

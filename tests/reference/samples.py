@@ -28,6 +28,9 @@ class Sample(NamedTuple):
     members: list[Event]
 
 
+YEAR_10000_MS = 253_402_300_800_000
+
+
 @dataclass(frozen=True)
 class Arrived:
     """What came in: the events in time, ordered; how far the clock has come (infinite after a flush); the
@@ -40,7 +43,8 @@ class Arrived:
 
 
 def arrived(plan: Plan, steps: list[dict[str, Any]]) -> Arrived:
-    """Event time: the watermark is the highest time stamp less the tolerance; what is below it is late."""
+    """Event time: the watermark is the highest time stamp less the tolerance; what is below it is late, and
+    what no calendar knows is refused."""
     events: list[Event] = []
     now = late = 0
     watermark: float = -inf
@@ -51,6 +55,8 @@ def arrived(plan: Plan, steps: list[dict[str, Any]]) -> Arrived:
             watermark = inf
         elif plan.timestamp is None:
             events.append(Event(now, seq, step["event"]))
+        elif step["event"][plan.timestamp] >= YEAR_10000_MS:
+            continue
         elif step["event"][plan.timestamp] < watermark:
             late += 1
         else:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from sql.algebra.event_store import pack_row, unpack_row
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission
-from sql.engine.time_stamps import time_stamp
+from sql.engine.time_stamps import LAST_MS, time_stamp
 from sql.plan.logical import Plan
 from sql.rows import MakeRow, as_dict, attribute_name
 from sql.types import key_of
@@ -62,7 +62,7 @@ class Behind(Protocol):
 
 
 def _whole_numbers(rows: Sequence[Any], column: str) -> list[int] | None:
-    """The values of a column; None if some are no whole numbers."""
+    """The values of a column; None if some are no whole numbers, or no instants."""
     if not rows:
         return []
     read = itemgetter(column) if rows[0].__class__ is dict else attrgetter(attribute_name(column))
@@ -70,7 +70,7 @@ def _whole_numbers(rows: Sequence[Any], column: str) -> list[int] | None:
         values = list(map(read, rows))
     except (KeyError, AttributeError, TypeError):
         return None
-    return values if set(map(type, values)) == {int} else None
+    return values if set(map(type, values)) == {int} and max(values) <= LAST_MS else None
 
 
 class EventTimeStage:
