@@ -132,6 +132,8 @@ class ActingText:
             source.line("is_matched = False")
         if matched or parts:
             self._write_matched(search, [part for part in parts if part not in search.settled], matched)
+        elif any(branch.matched is False for branch in others):
+            source.line("is_matched = len(relation) > 0")
         if others:
             with source.block("if not is_matched:"):
                 if not collects:

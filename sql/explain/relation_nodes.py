@@ -93,7 +93,7 @@ def _where(node: TreeNode, where: Bound | None, text: str) -> TreeNode:
 
 
 def _branch(branch: BranchPlan, text: str) -> str:
-    when = "when matched" if branch.matched else "when not matched"
+    when = {True: "when matched", False: "when not matched", None: "always"}[branch.matched]
     condition = "" if branch.condition is None else f" and {words.written(branch.condition, text)}"
     return f"{when}{condition}: {' then '.join(_action(action, text) for action in branch.actions)}"
 

@@ -92,9 +92,9 @@ class ActionPlan(Record):
 
 
 class BranchPlan(Record):
-    """A branch of merge, or the only branch of update and delete."""
+    """A branch of merge, or the only branch of update and delete. `matched` None: whatever rows there are."""
 
-    matched: bool
+    matched: bool | None
     condition: Bound | None
     actions: tuple[ActionPlan, ...]
 

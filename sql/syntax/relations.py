@@ -100,9 +100,10 @@ class MergeAction(Node):
 
 
 class MergeBranch(Node):
-    """`when [not] matched [and e] then action (then action)*`."""
+    """`when [not] matched [and e] then action (then action)*`. `matched` None: `insert` without WHEN, which
+    acts whatever rows there are."""
 
-    matched: bool
+    matched: bool | None
     condition: Expr | None
     actions: tuple[MergeAction, ...]
 

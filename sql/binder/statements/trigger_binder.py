@@ -173,7 +173,7 @@ class TriggerBinder:
 
     def _branch(self, branch: ast.MergeBranch) -> BranchPlan:
         condition = self.binder.condition(branch.condition, BRANCH if branch.matched else UNMATCHED)
-        actions = tuple(self._action(action, matched=branch.matched) for action in branch.actions)
+        actions = tuple(self._action(action, matched=bool(branch.matched)) for action in branch.actions)
         return BranchPlan(branch.matched, condition, actions)
 
     def _action(self, action: ast.MergeAction, *, matched: bool) -> ActionPlan:

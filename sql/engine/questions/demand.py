@@ -177,7 +177,7 @@ class Question:
         )
         into = statement.into
         branch = ast.MergeBranch(
-            False, None, (ast.MergeAction("insert", None, columns, items, span=statement.span),)
+            None, None, (ast.MergeAction("insert", None, columns, items, span=statement.span),)
         )
         relation = ast.StreamSource(into.stream, into.stream, span=into.span)
         merge = ast.OnMerge(relation, relation, None, (branch,), span=statement.span)

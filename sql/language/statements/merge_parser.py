@@ -38,7 +38,7 @@ class MergeGrammar:
                     span_of(parser._curr),
                     "write WHEN NOT MATCHED AND … THEN INSERT",
                 )
-            branches.append(MergeBranch(False, None, (action,), span=parser._since(at)))
+            branches.append(MergeBranch(None, None, (action,), span=parser._since(at)))
         while parser._curr.token_type is TokenType.WHEN:
             branches.append(self._merge_branch())
         if not branches:

@@ -81,7 +81,7 @@ class Acting(Statement):
         return [shaped(row, store.columns) for _, row in changes.written], before + removed
 
     def _may_match(self) -> bool:
-        return self.acts.where is not None or any(branch.matched for branch in self.acts.branches)
+        return any(branch.matched is not None for branch in self.acts.branches)
 
 
 class Changes:
