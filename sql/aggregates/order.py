@@ -1,6 +1,6 @@
 """first, last, nth, collect and their relatives: values by their place in the order of arrival.
 
-Unlike other aggregates these keep NULLs: a NULL that came last is the last value.
+Unlike other aggregates these keep NULLs: a NULL that came last is the last value. Only nth leaves them out.
 """
 
 from __future__ import annotations
@@ -208,9 +208,14 @@ def make_first(removal: Removal, index: object = 0, default: object = None) -> A
 
 
 def make_last(removal: Removal, index: object = 0, default: object = None) -> Accumulator:
-    """The accumulator of last(x, index), nth(x, index) and, in stream queries, prior(x, index)."""
+    """The accumulator of last(x, index) and, in stream queries, prior(x, index)."""
     index = _place(index, "last")
     return AtIndex(removal, -1 - index, default) if removal is Removal.ANY else Tail(index, default)
+
+
+def make_nth(removal: Removal, index: object) -> Accumulator:
+    """The accumulator of nth(x, index)."""
+    return NotNull(make_last(removal, index))
 
 
 def make_lot_nth(removal: Removal, index: object, default: object = None) -> Accumulator:
@@ -272,13 +277,13 @@ register(
 register(
     Aggregate(
         "nth",
-        make_last,
-        "The value `index` places before the newest, which is 0.",
+        make_nth,
+        "The value `index` places before the newest, which is 0; NULL is left out.",
         (X, PLACE),
         lambda kinds: kinds[0],
         constants=1,
         mergeable=True,
-        examples=(("nth(x, 2) over [4, 5, 6]", 4),),
+        examples=(("nth(x, 2) over [4, 5, 6]", 4), ("nth(x, 1) over [4, 5, null]", 4)),
     )
 )
 register(

@@ -115,7 +115,7 @@ AGGREGATES: dict[str, Callable[..., Any]] = {
     "avedev": average_deviation,
     "first": lambda values, index=0: at(values, index),
     "last": lambda values, index=0: at(values, -1 - index),
-    "nth": lambda values, index: at(values, -1 - index),
+    "nth": lambda values, index: at(present(values), -1 - index),
     "firstever": lambda values: at(present(values), 0),
     "lastever": lambda values: at(present(values), -1),
     "countever": counted,

@@ -193,7 +193,7 @@ CASES = [
     Case("first", lambda v: at(v, 2), anything, (2,)),
     Case("last", lambda v: at(v, -1), anything),
     Case("last", lambda v: at(v, -3), anything, (2,)),
-    Case("nth", lambda v: at(v, -2), anything, (1,)),
+    Case("nth", lambda v: at([x for x in v if x is not None], -2), anything, (1,)),
     Case("lot_nth", lambda v: at(v, 1, "none"), anything, (1, "none")),
     Case("lot_nth", lambda v: at(v, -2, "none"), anything, (-2, "none")),
     Case("last_value", lambda v: at(known(v), -1), anything, (True,)),
