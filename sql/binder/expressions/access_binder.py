@@ -79,7 +79,7 @@ def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
         return table_reads.keys(binder, node.base.name, node.span)
     function = as_function(node)
     if function is not None:
-        return binder.bind(function, place)
+        return _strict(binder.bind(function, place))
     method = LIST_METHODS.get(node.name)
     if method is None:
         return _unknown_method(binder, node)
@@ -87,6 +87,13 @@ def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
     base = binder.bind(replace(node.base, listed=True) if is_subquery else node.base, place)
     binder.expect(base, Type.ARRAY, f"{node.name}() is a method of lists", node.base.span)
     return _bound_method(binder, node, method, base, place)
+
+
+def _strict(bound: Bound) -> Bound:
+    """A function as a method: that of NULL is NULL, also where the function has a value for it."""
+    if isinstance(bound, Apply) and bound.function.nulls == "pass":
+        return replace(bound, function=replace(bound.function, nulls="propagate"))
+    return bound
 
 
 def _unknown_method(binder: Binding, node: ast.Method) -> Bound:

@@ -83,7 +83,7 @@ def _call(name: str | None, args: Sequence[ast.Expr], span: Span) -> ast.Expr | 
 
 
 def _contains(base: ast.Expr, part: ast.Expr, span: Span) -> ast.Expr:
-    found = ast.Call("indexof", (base, part), span=span, name_span=span)
+    found = ast.Method(base, "indexof", (part,), span=span)
     return ast.Binary(">=", found, ast.Constant(0, span=span), span=span)
 
 
