@@ -79,7 +79,7 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
                 errors += _rule_problems(rule, error.problems, contexts.in_error, tables.in_error)
                 continue
             if plan.insert_into is not None:
-                catalog.derive(plan.insert_into, plan.output_columns)
+                catalog.derive(plan.insert_into, plan.output_columns, plan.output_fields)
             problems += _after_planning(rule, plan)
             actions, unfit = _bound_actions(rule, plan)
             unfit += _unfit_checks(rule, plan)

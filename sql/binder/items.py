@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from sql import syntax as ast
 from sql.binder import kuiper
+from sql.binder.binding import Binding
+from sql.binder.expressions.event_fields import columns_held
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.expressions.partition_properties import property_path
 from sql.binder.place import Place
@@ -163,6 +165,12 @@ class ItemBinder:
             else:
                 return None
         return out
+
+
+def output_fields(binder: Binding, items: Iterable[ItemPlan]) -> dict[str, tuple[str, ...]]:
+    """The columns of the events that an item holds, one or a list, where they are known."""
+    held = {item.name: columns_held(binder, item.value) for item in items if item.name is not None}
+    return {name: columns for name, columns in held.items() if columns is not None}
 
 
 def row_kind(

@@ -90,6 +90,8 @@ class SourceScope(Record):
     tag: Literal["event", "list", "hidden"] | None = None
     """A tag of a pattern, whose columns are read through its name only: one event, the list of those that a
     repeat has met, or one that cannot be read in this place."""
+    fields: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """The columns of the events that a column holds, one or a list, where they are known."""
     carrier: str | None = None
     """The column of the first source's events that holds the row: for a table of a store."""
 
@@ -97,7 +99,7 @@ class SourceScope(Record):
     def of(cls, stream: Stream, alias: str) -> SourceScope:
         """A stream under a name."""
         declared = {column.name: column.type for column in stream.declared}
-        return cls(alias, stream.name, stream.columns, declared=declared)
+        return cls(alias, stream.name, stream.columns, declared=declared, fields=stream.fields)
 
 
 @dataclass(slots=True)

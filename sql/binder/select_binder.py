@@ -19,7 +19,7 @@ from sql.binder.expressions.event_fields import row_columns
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.expressions.grouping import GroupBinder, with_sets
 from sql.binder.expressions.partition_properties import keys_fixed
-from sql.binder.items import SELECT, ItemBinder, row_kind
+from sql.binder.items import SELECT, ItemBinder, output_fields, row_kind
 from sql.binder.output_limits import OutputLimitBinder
 from sql.binder.place import Place
 from sql.binder.reads import Reads, note_reads
@@ -122,6 +122,7 @@ class SelectBinder:
             output=output,
             distinct=select.distinct,
             output_columns=None if spreads.found else items_of.output_columns(items),
+            output_fields={} if select.insert_into is None else output_fields(binder, items),
             into_table=into_table,
         )
         plan = with_sets(self.problems, kuiper.with_own_times(self._with_facts(plan)), binder.grouping)

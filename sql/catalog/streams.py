@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from sql.aggregates.plain_values import decode, encode
@@ -62,6 +63,8 @@ class Stream(Record):
     """True if made by `insert into`: it has the columns of the statements that insert."""
     context: str | None = None
     """The context of a named window or table, whose partitions have one each."""
+    fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The columns of the events that a column holds, one or a list, where it is known."""
 
     def element(self, column: str) -> Type:
         """The type of the elements of a column; any, where it is no declared array of some type."""
@@ -133,6 +136,8 @@ class Variable:
     constant: bool = False
     element: Type = Type.ANY
     """The type of its elements, if it is an array."""
+    event: str = ""
+    """The stream whose events it holds, one or a list; empty for other values."""
     arrived: Any = None
     """The value when the current event arrived, which filters of FROM read, whatever statements have assigned
     since."""
@@ -204,6 +209,7 @@ class Catalog:
             kind="stream" if statement.kind != "table" else _table_kind(options),
             declared=declared,
             inherits=statement.inherits,
+            fields=self.fields_of(declared),
         )
         self.add(stream)
         return stream
@@ -218,14 +224,18 @@ class Catalog:
             found |= dict.fromkeys(self.lineage(other))
         return tuple(found)
 
-    def derive(self, name: str, columns: dict[str, Type] | None) -> None:
+    def derive(
+        self, name: str, columns: dict[str, Type] | None, fields: Mapping[str, tuple[str, ...]]
+    ) -> None:
         """Declare the stream of `insert into name`; if other statements did, unite the columns.
         A stream with a declaration of its own keeps that."""
         known = self.streams.get(name)
         if known is None:
-            self.add(Stream(name, columns, derived=True))
+            self.add(Stream(name, columns, derived=True, fields=dict(fields)))
         elif known.derived and known.columns is not None and columns is not None:
-            self.add(replace(known, columns={**columns, **known.columns}))
+            every = {**columns, **known.columns}
+            sides = ((known.columns, known.fields), (columns, fields))
+            self.add(replace(known, columns=every, fields=_united(every, sides)))
 
     def copied(self) -> Catalog:
         """An independent copy: streams and variables of an engine do not change the original."""
@@ -308,6 +318,15 @@ class Catalog:
         """The type of a declared column; the name of a schema is the type of its events."""
         return Type.OBJECT if column.name in self.streams else declared_type(column)
 
+    def fields_of(self, columns: Iterable[ColumnDefinition]) -> dict[str, tuple[str, ...]]:
+        """The columns of the events that columns hold, one or a list, whose type is the name of a schema."""
+        found = {}
+        for column in columns:
+            schema = self.streams.get((column.type.element or column.type).name)
+            if schema is not None and schema.columns is not None:
+                found[column.name] = tuple(schema.columns)
+        return found
+
     def type_of_variable(self, statement: CreateVariable) -> Type:
         """The type of a declared variable."""
         if statement.array:
@@ -319,9 +338,24 @@ class Catalog:
         """Declare a variable with its first value."""
         kind, constant = self.type_of_variable(statement), statement.constant
         element = (type_named(statement.type_name) or Type.ANY) if statement.array else Type.ANY
-        variable = Variable(statement.name, kind, value, constant, element)
+        event = statement.type_name if statement.type_name in self.streams else ""
+        variable = Variable(statement.name, kind, value, constant, element, event)
         self.variables[statement.name] = variable
         return variable
+
+
+def _united(
+    columns: Iterable[str], sides: Sequence[tuple[Mapping[str, Type], Mapping[str, tuple[str, ...]]]]
+) -> dict[str, tuple[str, ...]]:
+    """What the events in columns have, by the columns and fields of each side: of a column that one of them
+    gives without saying so, nothing is known."""
+    out = {}
+    for name in columns:
+        given = [fields.get(name) for held, fields in sides if name in held]
+        known = [names for names in given if names is not None]
+        if len(known) == len(given):
+            out[name] = tuple(dict.fromkeys(chain.from_iterable(known)))
+    return out
 
 
 def _text(value: object) -> str | None:

@@ -48,7 +48,7 @@ class Deployment:
         else:
             self._deploy_alone(plan, env, state)
         if plan.insert_into is not None:
-            self.catalog.derive(plan.insert_into, plan.output_columns)
+            self.catalog.derive(plan.insert_into, plan.output_columns, plan.output_fields)
 
     def _deploy_alone(self, plan: Plan, env: Environment, state: dict[str, Any] | None) -> None:
         """In event time a rule in a context has the context for itself."""
@@ -187,7 +187,7 @@ class Deployment:
         if isinstance(acts, WindowDeclaration | TableDeclaration):
             self.catalog.relations[acts.name] = host.spread(name, acts)
         if isinstance(acts, VariableDeclaration):
-            declared = Variable(acts.name, acts.type, acts.value, acts.constant, acts.element)
+            declared = Variable(acts.name, acts.type, acts.value, acts.constant, acts.element, acts.event)
             self.catalog.context_variables.setdefault(host.context.name, {})[acts.name] = declared
 
     def _host_of(self, context: ContextPlan) -> ContextHost:

@@ -158,7 +158,9 @@ def _variable(at: StatementStart, statement: ast.CreateVariable) -> bool:
     apart = Catalog()
     declare_variable(apart, statement, at.text)
     found = apart.variables[statement.name]
-    declared = VariableDeclaration(found.name, found.type, found.value, found.constant, found.element)
+    declared = VariableDeclaration(
+        found.name, found.type, found.value, found.constant, found.element, found.event
+    )
     at.engine.deploy(
         at.name, Plan(at.text, "delta", (), (), at.options, context=context, acts=declared), at.now_ms
     )

@@ -98,11 +98,14 @@ class IndexDeclaration(Record):
 class VariableDeclaration(Record):
     """`context C create variable`: a variable with this first value in each partition."""
 
+    beside = Record.beside | {"event"}
+
     name: str
     type: Type
     value: Any = None
     constant: bool = False
     element: Type = Type.ANY
+    event: str = ""
 
 
 Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration | AskedDeclaration

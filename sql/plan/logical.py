@@ -169,6 +169,8 @@ Acts = TriggerPlan | SplitPlan | ChoicePlan | SetPlan | UpdateStreamPlan
 class Plan(Record, dict=True):
     """A whole query. Fields follow the order of work."""
 
+    beside = Record.beside | {"output_fields"}
+
     text: str
     mode: Mode
     sources: tuple[SourcePlan, ...]
@@ -205,6 +207,8 @@ class Plan(Record, dict=True):
     timestamps: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     """The event-time column of each stream, with the pattern of text time stamps. Tables have none."""
     output_columns: dict[str, Type] | None = None
+    output_fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The columns of the events that a column of the output holds, one or a list, where they are known."""
     reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
     uses_meta: bool = False

@@ -1,5 +1,6 @@
 """Fields of the events and rows that calls return: `last(*).id`, `maxby(v).id`, `window(*)[0].id`,
-`prev(1, e).id`, `(select * from W).firstOf().id`, and of the elements that a lambda reads: `x => x.id`.
+`prev(1, e).id`, `(select * from W).firstOf().id`; that variables and columns hold;
+and of the elements that a lambda reads: `x => x.id`.
 
 A list stands for its elements: what is known of them holds for each that an index or a method takes.
 """
@@ -52,11 +53,32 @@ def elements_of(binder: Binding, bound: Bound) -> Elements | None:
     if isinstance(bound, Apply) and bound.function in KEEPING:
         return elements_of(binder, bound.args[0])
     if isinstance(bound, Op) and bound.name in ("index", "slice") and bound.args[0].type is Type.ARRAY:
+        array = bound.args[0]
         # what a declared array holds, the field's own binding reports
-        return None if isinstance(bound.args[0], Read) else elements_of(binder, bound.args[0])
-    if isinstance(bound, Read) and bound.type is Type.ARRAY:
-        return bound.source if bound.column is None else _declared(binder.scope.declaration(bound))
+        return _held(binder, array) if isinstance(array, Read) else elements_of(binder, array)
+    if isinstance(bound, Read) and bound.column is None:
+        return bound.source if bound.type is Type.ARRAY else None
+    if isinstance(bound, Read):
+        return _held(binder, bound) or _declared(binder.scope.declaration(bound))
     return None
+
+
+def columns_held(binder: Binding, bound: Bound) -> tuple[str, ...] | None:
+    """The columns of the event that a value is, or of the events in it; None where they are not known, or it
+    holds none."""
+    tags, whole = _tags(binder, bound), _whole(binder, bound)
+    if tags is not None:
+        return tags
+    elements = elements_of(binder, bound) if whole is None else whole
+    if isinstance(elements, int):
+        columns = binder.scope.sources[elements].columns
+        return None if columns is None else tuple(columns)
+    return elements or None
+
+
+def _held(binder: Binding, read: Read) -> tuple[str, ...] | None:
+    """The columns of the events in a column, as its declaration or the statements that insert it say."""
+    return binder.scope.sources[read.source].fields.get(read.column or "")
 
 
 def row_columns(scope: Scope, kind: SubqueryKind, items: Sequence[ItemPlan]) -> tuple[str, ...] | None:
@@ -105,11 +127,20 @@ def _tags(binder: Binding, bound: Bound) -> tuple[str, ...] | None:
 def _of_slot(binder: Binding, bound: Slot) -> Elements | None:
     if bound.kind == "subquery":
         return binder.scope.subquery_rows.get(int(bound.key))
+    if bound.kind in ("variable", "arrived"):
+        return _of_variable(binder.scope, str(bound.key))
     if not binder.kind.epl:  # eKuiper reads NULL
         return None
     if bound.kind == "prev":
         return _whole(binder, binder.prevs[int(bound.key)].value)
     return _shown(binder, binder.aggregates[int(bound.key)]) if bound.kind == "aggregate" else None
+
+
+def _of_variable(scope: Scope, name: str) -> tuple[str, ...] | None:
+    """The columns of the event that a variable holds, or of the events in it."""
+    catalog = scope.site.catalog
+    stream = catalog.streams.get(catalog.variables[name].event)
+    return None if stream is None or stream.columns is None else tuple(stream.columns)
 
 
 def _shown(binder: Binding, call: AggregateCall) -> int | None:

@@ -62,7 +62,13 @@ class NameBinder:
             outer = ast.Column(node.table, span=Span(node.span.start, node.span.start + len(node.table)))
             if self._is_alias(outer, place):
                 return self.binder.bind(ast.Field(outer, node.name, span=node.span), place)
+        return self._in_sources(node, place)
+
+    def _in_sources(self, node: ast.Column, place: Place) -> Bound:
+        """A column of a source, a field of one, or what a name without a column means."""
         bound = self.scope.column(node.name, node.table, place, node.span)
+        if isinstance(bound, Op) and bound.name == "field":
+            event_fields.check_field(self.binder, bound.args[0], node.name, node.span)
         return self._bare(node, place) if bound is None else bound
 
     def _bare(self, node: ast.Column, place: Place) -> Bound:

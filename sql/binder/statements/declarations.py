@@ -120,7 +120,7 @@ def columns_as_stream(
     """Listed columns as a stream."""
     check_columns(problems, columns, catalog.streams)
     found = {column.name: catalog.type_of(column.type) for column in columns}
-    return Stream("", found, declared=columns)
+    return Stream("", found, declared=columns, fields=catalog.fields_of(columns))
 
 
 # --- tables -------------------------------------------------------------------------------------------------

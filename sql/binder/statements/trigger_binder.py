@@ -8,7 +8,7 @@ from typing import Literal
 from sql import syntax as ast
 from sql.binder.catalog_names import unknown_relation
 from sql.binder.expressions.assignments import Target, assigned_column, assigned_variable
-from sql.binder.items import SELECT, ItemBinder
+from sql.binder.items import SELECT, ItemBinder, output_fields
 from sql.binder.place import Place
 from sql.binder.relations import lookups, relation_binder
 from sql.binder.scope import Site, SourceScope
@@ -234,7 +234,7 @@ class TriggerBinder:
         elif stream is None or stream.derived:
             select = ast.Select((), span=at.span)
             columns = ItemBinder(select, self.binder).output_columns(items)
-            self.site.catalog.derive(name, columns)
+            self.site.catalog.derive(name, columns, output_fields(self.binder, items))
         else:
             relation_binder.check_declared(self.problems, stream, items, at)
 
