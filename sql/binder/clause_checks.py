@@ -123,9 +123,10 @@ def _check_prevs(problems: Problems, plan: Plan) -> None:
 def _check_kept_events(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
     """Snapshots and joins read events that a window keeps."""
     snapshot = plan.output is not None and plan.output.mode == "snapshot"
-    keeps_rows = plan.aggregates or plan.grouping_sets or any(s.pattern or s.keeps for s in plan.sources)
+    has_groups = plan.grouping_sets or (plan.aggregates and plan.row_kind in ("aggregate", "group"))
+    keeps_rows = has_groups or any(source.pattern or source.keeps for source in plan.sources)
     if snapshot and not keeps_rows:
-        message = "output snapshot of plain rows needs a window in FROM: without one there is no row to show"
+        message = "output snapshot of rows needs a window in FROM: without one there is no row to show"
         hint = "for example E#lastevent; output last every … shows the newest row of each interval"
         problems.error("B606", message, _at(select.output, select.span), hint)
     bare = [not (source.keeps or source.unidirectional) for source in plan.sources]

@@ -30,13 +30,17 @@ class SetStatement(Triggered[SetCode]):
     conditions of output limits, which may set variables in turn, are tested when all of them are."""
 
     def act(self, rows: Sequence[Any]) -> None:
-        for row in rows:
-            event = Event((row, None, None), self.now_ms, 0)
-            for name, value in self.code.setters:
-                self.catalog.put(name, _plain(value(event)))
-            self.post(self.read(self.now_ms))
-            for name in self.code.names:
-                self.catalog.tell(name)
+        shown: list[Row] = []
+        try:
+            for row in rows:
+                event = Event((row, None, None), self.now_ms, 0)
+                for name, value in self.code.setters:
+                    self.catalog.put(name, _plain(value(event)))
+                shown += self.read(self.now_ms)
+                for name in self.code.names:
+                    self.catalog.tell(name)
+        finally:
+            self.post(shown)
 
     def read(self, now_ms: int) -> list[Row]:
         return [{name: self.catalog.variables[name].value for name in self.code.names}]
