@@ -65,15 +65,17 @@ def elements_of(binder: Binding, bound: Bound) -> Elements | None:
 
 def columns_held(binder: Binding, bound: Bound) -> tuple[str, ...] | None:
     """The columns of the event that a value is, or of the events in it; None where they are not known, or it
-    holds none."""
+    holds none. Another statement may insert more columns into a stream that `insert into` has made."""
     tags, whole = _tags(binder, bound), _whole(binder, bound)
     if tags is not None:
         return tags
     elements = elements_of(binder, bound) if whole is None else whole
-    if isinstance(elements, int):
-        columns = binder.scope.sources[elements].columns
-        return None if columns is None else tuple(columns)
-    return elements or None
+    if not isinstance(elements, int):
+        return elements or None
+    source = binder.scope.sources[elements]
+    stream = binder.scope.site.catalog.streams.get(source.stream)
+    grows = stream is not None and stream.derived
+    return None if source.columns is None or grows else tuple(source.columns)
 
 
 def _held(binder: Binding, read: Read) -> tuple[str, ...] | None:
