@@ -96,7 +96,10 @@ def least(*values: Any) -> Any:
 )
 def typeof(x: object) -> str:
     """The type of the value by its declaration name: bigint, float, string, boolean, bytea, array, struct."""
-    return type_of(x).value
+    kind = type_of(x)
+    if kind is Type.ANY:  # an event of the gateway has a class of its own
+        kind = Type.OBJECT
+    return kind.value
 
 
 @function(
