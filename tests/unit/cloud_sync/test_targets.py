@@ -75,12 +75,15 @@ def test_a_directory_that_cannot_be_written_is_a_target_error(tmp_path: Path) ->
 
 
 class Refusal(BaseHTTPRequestHandler):
-    """Answers every upload with a status and a text."""
+    """Answers every request with a status and a text."""
 
     status, text = 403, b"<Error>no</Error>\r\n"
 
     def do_PUT(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def do_GET(self) -> None:
         self.send_response(self.status)
         self.send_header("Content-Length", str(len(self.text)))
         self.end_headers()
@@ -140,7 +143,10 @@ def test_an_object_store_that_refuses_the_size_is_told_from_one_that_fails(
 
 @pytest.mark.parametrize(
     ("answers", "reason"),
-    [(True, r"status code: 403 Forbidden: <Error>no</Error>$"), (False, r"Connection refused$")],
+    [
+        (True, r"status code: 403 Forbidden: <Error>no</Error>; give this key the rights"),
+        (False, r"Connection refused$"),
+    ],
 )
 def test_an_object_store_s_refusal_is_one_line_that_repeats(
     s3_at: Callable[[HTTPServer], Target], answers: bool, reason: str
@@ -168,19 +174,64 @@ class NoBucket(Refusal):
     status, text = 404, b"<Error><Code>NoSuchBucket</Code></Error>"
 
 
+class NotThere(Refusal):
+    """As a store answers that has no codes."""
+
+    status, text = 404, b"nothing"
+
+
 class Expired(Refusal):
     status, text = 400, b"<Error><Code>ExpiredToken</Code></Error>"
 
 
+class Unknown(Refusal):
+    status, text = 401, b"who"
+
+
+class Prose(Refusal):
+    """A message that only speaks of what has a remedy elsewhere."""
+
+    status, text = 400, b"<Error><Code>Other</Code>NoSuchBucket ExpiredToken 169.254.169.254 413</Error>"
+
+
 @pytest.mark.parametrize(
-    ("answer", "remedy"), [(NoBucket, "make the bucket"), (Expired, "start again with new credentials")]
+    ("answer", "remedy"),
+    [
+        (NoBucket, "; make the bucket, or mend the target$"),
+        (NotThere, "; make the bucket, or mend the target$"),
+        (Expired, "; start again with new credentials$"),
+        (Unknown, "; mend the credentials in the environment$"),
+        (Prose, "413</Error>$"),
+    ],
 )
-def test_a_failure_of_an_object_store_has_its_remedy(
+def test_a_failure_of_an_object_store_has_its_remedy_by_its_type_or_code(
     s3_at: Callable[[HTTPServer], Target], answer: type[Refusal], remedy: str
 ) -> None:
     pytest.importorskip("obstore")
-    with one_answer(answer) as server, pytest.raises(TargetError, match=f"; {remedy}"):
+    with one_answer(answer) as server, pytest.raises(TargetError, match=remedy) as caught:
         s3_at(server).put_if_absent("v1/x", b"content")
+    assert not isinstance(caught.value, TooLarge)
+
+
+def test_a_bucket_that_is_not_there_has_no_names(s3_at: Callable[[HTTPServer], Target]) -> None:
+    pytest.importorskip("obstore")
+    with one_answer(NoBucket) as server, pytest.raises(TargetError, match="; make the bucket"):
+        list(s3_at(server).names("v1"))
+
+
+def test_without_a_key_the_message_says_so(
+    s3_at: Callable[[HTTPServer], Target], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The role of the machine is asked for then; here nobody answers."""
+    pytest.importorskip("obstore")
+    with HTTPServer(("127.0.0.1", 0), Refusal) as server:
+        s3_at(server)
+        server.server_close()
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+        with pytest.raises(TargetError, match="; there are no credentials: set AWS_ACCESS_KEY_ID"):
+            open_target("s3://bucket").put_if_absent("v1/x", b"content")
 
 
 def test_plain_http_has_to_be_allowed(
