@@ -22,7 +22,14 @@ from cloud_sync.spark.arrivals import LOOKBACK_MS, Listing, recent
 from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import Held, held
 from cloud_sync.spark.ledger.metrics import Metrics, noteworthy, write
-from cloud_sync.spark.session import SparkMissing, failure_in_words, remedied, session
+from cloud_sync.spark.session import (
+    SparkEnded,
+    SparkMissing,
+    errors_of_spark,
+    failure_in_words,
+    remedied,
+    session,
+)
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
 from cloud_sync.spark.tables import (
     Conflict,
@@ -46,6 +53,7 @@ FILES_PER_BATCH = 2_000
 """The number of files of one version, whose names the driver holds in memory."""
 _IN_WORDS = (
     JavaMissing,
+    SparkEnded,
     SparkMissing,
     StorageMissing,
     Held,
@@ -117,17 +125,13 @@ def opened(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]
     """The job's session; every failure that a user can cause leaves the block as JobError."""
     try:
         with session(master, delta=delta) as spark:
-            from py4j.protocol import Py4JJavaError
-            from pyspark.errors import PySparkException
-
-            try:
-                yield spark
-            except (Py4JJavaError, PySparkException) as error:
-                raise JobError(f"Spark failed: {failure_in_words(error)}") from error
+            yield spark
     except OSError as error:
-        raise JobError(remedied(in_words(error))) from error
+        raise JobError(remedied(in_words(error), error.errno)) from error
     except _IN_WORDS as error:
         raise JobError(str(error)) from error
+    except errors_of_spark() as error:
+        raise JobError(f"Spark failed: {failure_in_words(error)}") from error
 
 
 @contextmanager

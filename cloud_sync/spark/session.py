@@ -7,12 +7,15 @@ a result.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +68,10 @@ class SparkMissing(Exception):
     """PySpark, or what it needs for a format, is not installed; the text says what to do."""
 
 
+class SparkEnded(Exception):
+    """Spark's Java process has ended before the job; the text says what that means, and what to do."""
+
+
 @contextmanager
 def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]:
     """A session beside the running one, or a new one that ends with the block. `delta`:
@@ -83,12 +90,15 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
             raise SparkMissing(
                 f"the running session knows no Delta tables; start it with {_shown(delta_settings())}"
             )
-        yield beside(running)
+        with nullcontext() if is_connect(running) else _alive(running):
+            yield beside(running)
         return
     if server := _server(master):
         with _connected(server) as spark:
             yield spark
         return
+    from py4j.protocol import Py4JError
+
     settings = start_settings(master) | (delta_settings() if delta else {})
     prepare_process()
     builder = SparkSession.builder.appName("penstock cloud")
@@ -97,9 +107,43 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
     started = builder.getOrCreate()
     started.sparkContext.setLogLevel("ERROR")
     try:
-        yield beside(started)
+        with _alive(started):
+            yield beside(started)
     finally:
-        started.stop()
+        with suppress(Py4JError, OSError):  # the process may be gone, as has been told then
+            started.stop()
+
+
+@contextmanager
+def _alive(started: SparkSession) -> Iterator[None]:
+    """What fails because Spark's Java process is gone leaves the block as SparkEnded; so does a block that
+    has not noticed it, as its last result may be a part."""
+    from py4j.protocol import Py4JNetworkError
+
+    try:
+        yield
+        started.sparkContext._jvm.System.nanoTime()  # type: ignore[union-attr]
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise SparkEnded(ENDED.format(_end_of(started))) from error
+
+
+ENDED = (
+    "Spark's Java process has ended in the middle of the work{}: mostly the machine or its container was out "
+    "of memory (`dmesg` or its events say so), or somebody has ended it; nothing is half-written, what was "
+    "committed counts; give it more memory if need be, and run the command again"
+)
+
+
+def _end_of(started: SparkSession) -> str:
+    """How the Java process has ended, in brackets; empty if that is not a process of this one."""
+    process = vars(started.sparkContext._gateway).get("proc")
+    try:
+        code = None if process is None else process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        code = None
+    if code is None:
+        return ""
+    return f" ({signal.Signals(-code).name})" if code < 0 else f" (exit code {code})"
 
 
 def _server(master: str | None) -> str | None:
@@ -178,39 +222,78 @@ def _ship(spark: SparkSession) -> None:
 
 
 TABLE_REMEDY = "restore the file from a copy, or make the tables anew in an empty OUT"
-
-
-REMEDIES = {
-    "is not a parquet file": TABLE_REMEDY,
-    "permission denied": "give the user of this job the right to it",
-    "no space left on device": "free space and run it again; nothing is lost",
-    "file exists": "a file is where a folder has to be: give another path",
-    "not a directory": "a file is where a folder has to be: give another path",
+RIGHT_REMEDY = "give the user of this job the right to it"
+ROOM_REMEDY = "free space and run it again; nothing is lost"
+FOLDER_REMEDY = "a file is where a folder has to be: give another path"
+REMEDIES: dict[int | str, str] = {
+    errno.EACCES: RIGHT_REMEDY,
+    errno.EPERM: RIGHT_REMEDY,
+    errno.ENOSPC: ROOM_REMEDY,
+    errno.EDQUOT: ROOM_REMEDY,
+    errno.EEXIST: FOLDER_REMEDY,
+    errno.ENOTDIR: FOLDER_REMEDY,
+    "FAILED_READ_FILE": TABLE_REMEDY,
+    "JAVA_GATEWAY_EXITED": "Java's own message stands above; see PYSPARK_SUBMIT_ARGS and the free memory",
+    "org.apache.hadoop.security.AccessControlException": RIGHT_REMEDY,
+    "org.apache.hadoop.fs.FileAlreadyExistsException": FOLDER_REMEDY,
+    "org.apache.hadoop.fs.ParentNotDirectoryException": FOLDER_REMEDY,
+    "java.lang.OutOfMemoryError": 'give it more memory, such as PYSPARK_SUBMIT_ARGS="--driver-memory 4g '
+    'pyspark-shell", or the same option of spark-submit',
 }
-"""What to do about a failure that the system or Spark tells with these words."""
+"""What to do about a failure with this number of the system, condition of Spark, or class of Java."""
+SPARK_EXCEPTION = "org.apache.spark.SparkException"
+"""The class of Java whose exceptions have a condition."""
+NUMBERS = {os.strerror(number): number for number in REMEDIES if isinstance(number, int)}
+"""The numbers of the system's messages: an exception of Java has the message alone."""
 
 
-def remedied(text: str) -> str:
-    """A failure with its remedy, where it has one.
+def remedied(text: str, *signs: int | str | None) -> str:
+    """A failure with its remedy, where one of its signs (as in REMEDIES) has one.
 
-    >>> remedied("permission denied: 'fleet'")
+    >>> remedied("permission denied: 'fleet'", errno.EACCES)
     "permission denied: 'fleet'; give the user of this job the right to it"
     """
-    found = next((remedy for sign, remedy in REMEDIES.items() if sign in text.lower()), None)
-    return f"{text}; {found}" if found else text
+    found = next((REMEDIES[sign] for sign in signs if sign in REMEDIES), None)
+    return f"{text.rstrip('.')}; {found}" if found else text
+
+
+def errors_of_spark() -> tuple[type[Exception], ...]:
+    """What Spark raises; nothing where it is not installed."""
+    try:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+    except ImportError:
+        return ()
+    return Py4JJavaError, PySparkException
 
 
 def failure_in_words(error: Exception) -> str:
     """The first lines of an error of Spark and of its deepest cause, such as a full disk, with the remedy. An
     error of Spark Connect has no cause."""
+    from pyspark.errors import PySparkException
+
     java: Any = vars(error).get("java_exception") or vars(error).get("_origin")
     if java is None:
-        return remedied(_first_line(str(error)))
-    told, cause = _first_line(str(java.getMessage())), java
-    while cause.getCause() is not None:
-        cause = cause.getCause()
-    last = _first_line(str(cause))
-    return remedied(told if last.endswith(told) else f"{told}: {last}")
+        assert isinstance(error, PySparkException)
+        return remedied(_first_line(str(error)), _kind(error.getCondition()))
+    causes = [java]
+    while (cause := causes[-1].getCause()) is not None:
+        causes.append(cause)
+    told, last = _first_line(str(java.getMessage())), _first_line(str(causes[-1]))
+    numbers = [NUMBERS.get(str(cause.getMessage())) for cause in causes]
+    names = [str(cause.getClass().getName()) for cause in causes]
+    of_spark = [cause for cause, name in zip(causes, names, strict=True) if name == SPARK_EXCEPTION]
+    kinds = [_kind(cause.getCondition()) for cause in of_spark]
+    return remedied(told if last.endswith(told) else f"{told}: {last}", *numbers, *names, *kinds)
+
+
+def _kind(condition: str | None) -> str | None:
+    """The first part of the name of a condition of Spark.
+
+    >>> _kind("FAILED_READ_FILE.NO_HINT")
+    'FAILED_READ_FILE'
+    """
+    return condition and condition.partition(".")[0]
 
 
 def _first_line(text: str) -> str:
