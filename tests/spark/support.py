@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
@@ -158,3 +159,9 @@ def fleet_table(spark: Any, out: Path | str, rule: str = "hot") -> dict[tuple[in
         assert group not in found, f"two lines for {group}"
         found[group] = tuple(row[column] for column in columns)
     return found
+
+
+def lines(html: str, title: str) -> list[list[str]]:
+    """The cells of a table of the report."""
+    table = html.partition(f"<h2>{title}")[2].partition("</table>")[0]
+    return [re.findall("<td[^>]*>([^<]*)</td>", line) for line in table.split("<tr>")[2:]]

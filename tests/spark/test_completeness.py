@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from cloud_sync.records import SpooledRow
 from cloud_sync.spark import completeness, job, report
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
-from tests.spark.support import DAY_MS, Row, rows, run, upload
+from tests.spark.support import DAY_MS, Row, lines, rows, run, upload
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
@@ -116,11 +117,33 @@ def test_a_gateway_whose_clock_is_ahead_is_silent_when_it_sends_no_more(
 def test_the_report_has_the_gateways_of_all_keys_of_the_newest_window(
     spark: Any, bucket: Path, out: Path
 ) -> None:
-    """Two gateways with a device each have rows of the newest minute, a third one of the day before."""
+    """Two gateways with a device each have rows of the newest minute, a third one of the day before. The
+    clock of a fourth one is three days ahead: its window is not the newest one of the fleet."""
     upload(bucket, "gw1", at(24 * HOUR))
     upload(bucket, "gw2", [at(24 * HOUR)[0] | {"dev": "b"}])
     upload(bucket, "gw3", at(0))
-    assert run(bucket, out)[0] == job.OK
-    counts = "<td class=n>2</td><td class=n>2</td><td class=n>3</td>"
-    line = f"<tr><td>hot</td><td>1m</td><td class=n>2</td><td>2025-11-22 00:00:00</td>{counts}"
-    assert line in report.page(spark, str(out))
+    upload(bucket, "ahead", at(96 * HOUR))
+    assert run(bucket, out, now_ms=lambda: DAY_MS + 25 * HOUR * 60_000)[0] == job.OK
+    html = report.page(spark, str(out))
+    assert lines(html, "Rules") == [
+        ["hot", "1m", "3", "2025-11-22 00:00:00", "2", "2", "4", "2025-11-22 00:00:10"]
+    ]
+    assert [line[0] for line in lines(html, "Gateways")] == ["gw3", "gw1", "gw2", "ahead"]
+
+
+def test_the_report_is_in_utc_wherever_it_is_made(
+    spark: Any, bucket: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload(bucket, "gw1", at(61))
+    run(bucket, out, now_ms=lambda: DAY_MS + 62 * 60_000)
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        html = report.page(spark, str(out))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert lines(html, "Rules")[0][3] == "2025-11-21 01:01:00"
+    (gateway,) = lines(html, "Gateways")
+    first = report.GATEWAY_COLUMNS.index("first")
+    assert gateway[first : first + 3] == [f"2025-11-21 01:{at}" for at in ("01:00", "01:10", "02:00")]

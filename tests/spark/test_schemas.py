@@ -13,11 +13,11 @@ import pytest
 from cloud_sync.names import manifest_name, schema_name
 from cloud_sync.records import Record
 from cloud_sync.schemas import Check, Column, Key, Schema, schema_file
-from cloud_sync.spark import job, view
+from cloud_sync.spark import job, report, view
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
 from cloud_sync.uploader import Uploader
-from tests.spark.support import DAY_MS, run
+from tests.spark.support import DAY_MS, lines, run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
@@ -139,3 +139,19 @@ def test_rows_that_break_checks_are_counted_held_back_or_fail_the_run(
     assert second["n"] == 7 and "hi" not in second.asDict()
     with pytest.raises(ValueError, match="there are 2"):
         view.fleet(spark, str(out), RULE, version=3)
+
+
+def test_the_report_has_the_columns_of_a_changed_rule(spark: Any, bucket: Path, out: Path) -> None:
+    """A column more, and then another merge under the same name, which only one of two gateways has yet."""
+    upload(bucket, "gw1", row(FIRST, 1))
+    assert run(bucket, out)[0] == job.OK
+    upload(bucket, "gw1", row(MORE, 2, hi=1.5))
+    upload(bucket, "gw2", row(OTHER, 7))
+    assert run(bucket, out)[0] == job.OK
+    html = report.page(spark, str(out))
+    assert lines(html, "Columns of the rules") == [
+        [RULE, "1", "1" * 16, "1m", "dev", "n_sum_int: sum int", "yes"],
+        [RULE, "1", "2" * 16, "1m", "dev", "n_sum_int: sum int, hi: max float", "yes"],
+        [RULE, "2", "3" * 16, "1m", "dev", "n_max_int: max int", "yes"],
+    ]
+    assert {"n_sum_int", "n_max_int", "hi"} < {*view.fleet(spark, str(out), RULE).columns}
