@@ -7,7 +7,7 @@ The clock of the bucket against that of the gateway, when the file was written, 
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cloud_sync.names import HEARTBEATS_FOLDER, MANIFEST_SUFFIX, heartbeat_name
@@ -50,11 +50,11 @@ def newest(known: DataFrame, new: DataFrame) -> DataFrame:
     return found.select("newest.*")
 
 
-def forgotten(known: DataFrame, gateway: str) -> DataFrame:
-    """The heartbeats without what those of a gateway tell. Their names stay: only newer ones count."""
-    is_other = ~F.col("gateway").eqNullSafe(gateway)
+def forgotten(known: DataFrame, is_gone: Column) -> DataFrame:
+    """The heartbeats without what those that are forgotten tell. Their names stay: only newer ones count."""
+    stays = ~F.coalesce(is_gone, F.lit(False))
     told = [name for name in known.columns if name not in ("name", "arrived_ms")]
-    return known.withColumns({name: F.when(is_other, F.col(name)) for name in told})
+    return known.withColumns({name: F.when(stays, F.col(name)) for name in told})
 
 
 def _second(instant_ms: int) -> str:

@@ -36,7 +36,7 @@ from cloud_sync.spark.tables import (
     MissingPart,
     Part,
     Tables,
-    UnknownGateway,
+    UnknownOrigin,
     UnknownVersion,
     Version,
 )
@@ -59,7 +59,7 @@ _IN_WORDS = (
     Held,
     Conflict,
     MissingPart,
-    UnknownGateway,
+    UnknownOrigin,
     UnknownVersion,
 )
 

@@ -3,11 +3,15 @@ each."""
 
 from __future__ import annotations
 
+import operator
 import uuid
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from cloud_sync.names import utc_date
@@ -18,12 +22,12 @@ from cloud_sync.spark.ledger import files as ledger
 from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.quality import CHECKS
 from cloud_sync.spark.storage import open_storage
-from cloud_sync.spark.tables import Part, Tables, UnknownGateway, Version, encode
+from cloud_sync.spark.tables import Part, Tables, UnknownOrigin, Version, encode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_REMEDY = "see the gateways with: penstock cloud report"
+_REMEDY = "see gateways and rules with: penstock cloud report"
 Change = Callable[[Batch, Tables, Version], int]
 """Change a version through a batch without files; the number of changes, 0 for none."""
 
@@ -58,43 +62,72 @@ def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) 
     return _changed(spark, out, now_ms, change)
 
 
-def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int]) -> int:
-    """Take a gateway out of the tables: its records, the checks that they broke, its heartbeats and its place
-    among the gateways. Windows that it was in are made anew. Gives the number of records; raises
-    UnknownGateway if the tables hold nothing of it.
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What is forgotten: a gateway, a rule, or a rule of a gateway. `keeps_records`: its records and windows
+    stay."""
 
-    Its files stay in the bucket and are not taken in again; delete them there too.
+    gateway: str | None = None
+    rule: str | None = None
+    keeps_records: bool = False
+
+    def matches(self) -> Column:
+        """True for a row, with gateway and rule, that is forgotten."""
+        wanted = {"gateway": self.gateway, "rule": self.rule}
+        conditions = [F.col(name) == value for name, value in wanted.items() if value is not None]
+        return reduce(operator.and_, conditions)
+
+    def __str__(self) -> str:
+        named = {"gateway": self.gateway, "rule": self.rule}
+        return " with ".join(f"a {kind} {name}" for kind, name in named.items() if name is not None)
+
+
+def forget(spark: SparkSession, out: str, of: Forgotten, now_ms: Callable[[], int]) -> int:
+    """Take a gateway, a rule, or a rule of a gateway out of the lists of what is expected: gateways, stale
+    ones and the checks that rows broke, and unless `of` keeps them out of the records; windows that they were
+    in are made anew. Gives the number of records that were taken out, or else that of spools and rules that
+    left the lists. Raises UnknownOrigin if the tables hold nothing of it.
+
+    Its files stay in the bucket and are not taken in again; delete them there too. What is uploaded later
+    counts as ever.
     """
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
-        files = ledger.read(tables, version).where(F.col("gateway") == gateway)
+        is_gone, is_whole_gateway = of.matches(), of.rule is None
+        files = ledger.read(tables, version).where(is_gone)
         beats = tables.read([part.path for part in version.heartbeats], heartbeats.HEARTBEATS)
-        if files.isEmpty() and beats.where(F.col("gateway") == gateway).isEmpty():
-            raise UnknownGateway(f"{out} holds nothing of a gateway {gateway}; {_REMEDY} {out}")
+        told_beats = beats.where(is_gone if is_whole_gateway else F.lit(False))
+        if files.isEmpty() and told_beats.isEmpty():
+            raise UnknownOrigin(f"{out} holds nothing of {of}; {_REMEDY} {out}")
         reached = spools.read(tables, version)
         checks = tables.read([part.path for part in version.checks], CHECKS)
-        told = (beats, checks, reached.where("last_ms IS NOT NULL"))
-        if all(rows.where(F.col("gateway") == gateway).isEmpty() for rows in told):
+        still = "last_ms IS NOT NULL" + ("" if of.keeps_records else " OR rows > 0")
+        listed = reached.where(is_gone).where(still).count()
+        if not listed and told_beats.isEmpty() and checks.where(is_gone).isEmpty():
             return 0  # it was forgotten before
-        found = files.select("rule_id", "day").distinct().collect()
-        keys = {f"of_rule={rule_id}/of_day={day}" for rule_id, day in found} & version.records.keys()
-        count = _forget_records(batch, tables, version, gateway, sorted(keys)) if keys else 0
-        version.heartbeats = _rewritten(batch, tables, heartbeats.forgotten(beats, gateway), "heartbeats")
-        version.checks = _rewritten(batch, tables, checks.where(F.col("gateway") != gateway), "checks")
-        version.spools = _rewritten(batch, tables, spools.forgotten(reached, gateway), "spools")
+        count = listed if of.keeps_records else _forget_records(batch, tables, version, files, is_gone)
+        if is_whole_gateway:
+            version.heartbeats = _rewritten(batch, tables, heartbeats.forgotten(beats, is_gone), "heartbeats")
+        version.checks = _rewritten(batch, tables, checks.where(~is_gone), "checks")
+        left = spools.forgotten(reached, is_gone, keeps_records=of.keeps_records)
+        version.spools = _rewritten(batch, tables, left, "spools")
         return count
 
     return _changed(spark, out, now_ms, change)
 
 
-def _forget_records(batch: Batch, tables: Tables, version: Version, gateway: str, keys: list[str]) -> int:
-    """Take the records of a gateway out of some partitions and make the windows they were in anew; the number
-    of records."""
+def _forget_records(batch: Batch, tables: Tables, version: Version, files: DataFrame, is_gone: Column) -> int:
+    """Take the records of some files' origins out of the tables and make the windows they were in anew; the
+    number of records."""
+    found = files.select("rule_id", "day").distinct().collect()
+    keys = sorted({f"of_rule={rule_id}/of_day={day}" for rule_id, day in found} & version.records.keys())
+    if not keys:
+        return 0
     records = tables.read([path for key in keys for path in version.records[key]], fleet.RECORDS)
-    gone = records.where(F.col("gateway") == gateway)
+    gone = records.where(is_gone)
     dirty = batch.cached(batch.groups_of(gone).select(*fleet.GROUP).distinct())
     count = gone.count()
-    batch.rewrite_records(keys, batch.cached(gone.select("gateway").distinct()))
+    batch.rewrite_records(keys, batch.cached(gone.select("gateway", "rule").distinct()))
     nothing = fleet.contributions(fleet.groups_of(gone.where("false")))
     batch.merge(nothing, set(), dirty, sketches=bool(version.sketched))
     return count

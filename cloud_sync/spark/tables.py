@@ -45,8 +45,8 @@ class MissingPart(Exception):
     """A part of the tables has no file any more; the text names it, and the remedy."""
 
 
-class UnknownGateway(Exception):
-    """The tables hold nothing of a gateway; the text says where those are that they have."""
+class UnknownOrigin(Exception):
+    """The tables hold nothing of a gateway or rule; the text says where those are that they have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,11 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
     """
     tables = Tables(spark, open_storage(spark, out))
     told = _heartbeats(tables).where("reason IS NULL AND gateway IS NOT NULL").drop("name", "reason")
-    both = _spools(tables).join(
-        told.withColumnRenamed("highest_seq", "stored_seq"), ["gateway", "spool"], "full_outer"
+    # A spool of which all was forgotten is not listed, unless it has sent a heartbeat since.
+    both = (
+        _spools(tables)
+        .join(told.withColumnRenamed("highest_seq", "stored_seq"), ["gateway", "spool"], "full_outer")
+        .where("last_ms IS NOT NULL OR at_ms IS NOT NULL")
     )
     rows, seen = F.coalesce("rows", F.lit(0)), F.coalesce("seen", F.lit(0))
     return both.select(
@@ -156,11 +159,9 @@ def _heartbeats(tables: Tables) -> DataFrame:
 
 
 def _spools(tables: Tables) -> DataFrame:
-    """One row per gateway and spool that is not forgotten; `seen`: the rows that count, and those that came
-    after their day was dropped."""
-    return spools.summed(spools.read(tables, tables.current()), "gateway", "spool").where(
-        "last_ms IS NOT NULL"
-    )
+    """One row per gateway and spool; `seen`: the rows that count, and those that came after their day was
+    dropped. The instants of one of which all was forgotten are NULL."""
+    return spools.summed(spools.read(tables, tables.current()), "gateway", "spool")
 
 
 def rules(version: Version) -> list[str]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from edge.base.errors import MissingError
+from edge.base.errors import MissingError, UsageError
 from edge.commands.shared import reconciling, spool_arguments
 from edge.commands.shared.argument_types import count, days, duration
 from edge.commands.shared.spark_arguments import add_master, add_rules, chosen_rules
@@ -46,7 +46,9 @@ def _add_upkeep(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     retain = verbs.add_parser(
         "retain", help="drop windows that are older than so many days, with their records"
     )
-    forget = verbs.add_parser("forget", help="take a gateway's records out of the tables and their windows")
+    forget = verbs.add_parser(
+        "forget", help="take a gateway or a rule out of the tables, or only out of what is expected"
+    )
     for verb in (compact, retain, forget):
         verb.add_argument("out", metavar="OUT", help="path of the tables")
         add_master(verb)
@@ -66,7 +68,15 @@ def _add_upkeep(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="TIME",
         help="what stays: so many days, such as 90d, today included",
     )
-    forget.add_argument("gateway", metavar="GATEWAY", help="id of the gateway")
+    forget.add_argument("gateway", metavar="GATEWAY", nargs="?", help="id of the gateway (all of them)")
+    forget.add_argument(
+        "--rule", metavar="RULE", help="id of a rule that was removed or renamed: forget it alone"
+    )
+    forget.add_argument(
+        "--keep-records",
+        action="store_true",
+        help="records and windows stay; the reports expect nothing any more",
+    )
 
 
 def add_aggregate(parser: argparse.ArgumentParser) -> None:
@@ -155,6 +165,8 @@ def add_stream(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "upload-once":
         return upload_once(arguments)
+    if arguments.verb == "forget" and not (arguments.gateway or arguments.rule):
+        raise UsageError("forget: name a GATEWAY, a rule with --rule, or both")
     from importlib.util import find_spec
 
     if find_spec("pyspark") is None:
@@ -269,7 +281,11 @@ def maintain(arguments: argparse.Namespace) -> str:
             return f"{maintenance.compact(spark, out, now_ms)} partitions compacted"
         if arguments.verb == "retain":
             return f"{maintenance.retain(spark, out, arguments.days, now_ms)} partitions dropped"
-        return f"{maintenance.forget(spark, out, arguments.gateway, now_ms)} records forgotten"
+        of = maintenance.Forgotten(arguments.gateway, arguments.rule, arguments.keep_records)
+        count = maintenance.forget(spark, out, of, now_ms)
+        if of.keeps_records:
+            return f"{count} spools and rules left the reports; their records stay"
+        return f"{count} records forgotten"
 
 
 def upload_once(arguments: argparse.Namespace) -> int:

@@ -87,7 +87,7 @@ def test_the_delta_table_is_the_newest_version(spark: Any, bucket: Path, tmp_pat
     history = spark.sql(f"DESCRIBE HISTORY delta.`{out}/delta/fleet`").collect()
     assert [row["operation"] for row in history] == ["MERGE", "WRITE"]
 
-    assert maintenance.forget(spark, str(out), "gw2", now_ms) == 15
+    assert maintenance.forget(spark, str(out), maintenance.Forgotten("gw2"), now_ms) == 15
     assert run(bucket, out, delta=True) == job.OK
     assert delta(spark, out) == versions(spark, out)
     assert {row["rule"] for row in spark.read.format("delta").load(f"{out}/delta/fleet").collect()} == {"hot"}

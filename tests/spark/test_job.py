@@ -257,9 +257,9 @@ def test_a_gateway_is_forgotten_and_old_days_are_dropped(spark: Any, bucket: Pat
         [("gw1", row) for row in old + mine] + [("gw2", row) for row in theirs]
     )
 
-    assert maintenance.forget(spark, str(out), "gw1", now_ms) == 40
+    assert maintenance.forget(spark, str(out), maintenance.Forgotten("gw1"), now_ms) == 40
     assert fleet_table(spark, out) == brute_force([("gw2", row) for row in theirs])
-    assert maintenance.forget(spark, str(out), "gw1", now_ms) == 0
+    assert maintenance.forget(spark, str(out), maintenance.Forgotten("gw1"), now_ms) == 0
 
     tomorrow = now_ms() + 86_400_000
     assert maintenance.retain(spark, str(out), 1, lambda: tomorrow) == 0, "nothing of the first day is left"

@@ -90,7 +90,7 @@ def test_a_month_whose_first_days_were_dropped_is_not_made_from_the_others(
     assert (counts("1m"), counts("1mo")) == ([1, 1], [])
     send("gw3", DAY_MS + 120_000, restates=True)
     assert (counts("1m"), counts("1mo")) == ([1, 1, 1], [])
-    assert maintenance.forget(spark, str(out), "gw3", lambda: DAY_MS) == 1
+    assert maintenance.forget(spark, str(out), maintenance.Forgotten("gw3"), lambda: DAY_MS) == 1
     assert (counts("1m"), counts("1mo")) == ([1, 1], [])
 
 
@@ -152,5 +152,5 @@ def test_an_unknown_gateway_cannot_be_forgotten(
     run(bucket, out)
     versions = sorted((out / "_versions").iterdir())
     assert main(["cloud", "forget", str(out), "gw11"]) == 1
-    assert f"{out} holds nothing of a gateway gw11; see the gateways with" in capsys.readouterr().err
+    assert f"{out} holds nothing of a gateway gw11; see gateways and rules with" in capsys.readouterr().err
     assert sorted((out / "_versions").iterdir()) == versions

@@ -84,4 +84,8 @@ def noteworthy(metrics: Metrics, out: str, dry_run: bool) -> Iterator[str]:
             "give each a gateway.id of its own"
         )
     if metrics.stale:
-        yield f"rows are older than `freshness` of their rule allows: {', '.join(metrics.stale)}"
+        yield (
+            f"rows are older than `freshness` of their rule allows: {', '.join(metrics.stale)}; "
+            "see that these gateways run and upload; if a rule was removed or renamed: "
+            f"penstock cloud forget {out} --rule RULE --keep-records"
+        )

@@ -21,9 +21,9 @@ SPOOLS = (
 )
 """By spool and rule: `rows` that are in the tables, rows that are `held` back by a check, `duplicates`,
 `seen` (all but the duplicates: also those that came after their day was dropped), the highest sequence
-number, the bounds of the windows, and the instant at which a run last took in a file: NULL after the gateway
-was forgotten. `conflicting` rows have another content elsewhere (`identities`). Rows of earlier versions lack
-these and the instant."""
+number, the bounds of the windows, and the instant at which a run last took in a file: NULL after gateway or
+rule were forgotten. `conflicting` rows have another content elsewhere (`identities`). Rows of earlier
+versions lack these and the instant."""
 
 
 def of_files(found: DataFrame, retained_from: str, taken_ms: int | None) -> DataFrame:
@@ -61,14 +61,15 @@ def newest_ms() -> Column:
     return F.least("last_ms", "taken_ms")
 
 
-def forgotten(rows: DataFrame, gateway: str) -> DataFrame:
-    """The table after a gateway's records were taken out. `seen` and the highest sequence number stay, so
-    files that come again are known."""
-    counts = dict.fromkeys(("rows", "held", "duplicates", "conflicting"), 0)
-    gone = counts | dict.fromkeys(("first_ms", "last_ms", "taken_ms"))
-    is_other = F.col("gateway") != gateway
+def forgotten(rows: DataFrame, is_gone: Column, *, keeps_records: bool) -> DataFrame:
+    """The table after some spools and rules were forgotten: they have no instants, and no counts but `seen`
+    if their records were taken out. `seen` and the highest sequence number stay, so files that come again are
+    known."""
+    gone: dict[str, int | None] = dict.fromkeys(("first_ms", "last_ms", "taken_ms"))
+    if not keeps_records:
+        gone |= dict.fromkeys(("rows", "held", "duplicates", "conflicting"), 0)
     return rows.withColumns(
-        {name: F.when(is_other, F.col(name)).otherwise(F.lit(value)) for name, value in gone.items()}
+        {name: F.when(is_gone, F.lit(value)).otherwise(F.col(name)) for name, value in gone.items()}
     )
 
 
