@@ -19,6 +19,7 @@ import msgspec
 from cloud_sync.errors import TargetError
 from cloud_sync.names import VERSION
 from cloud_sync.spool import Spool
+from cloud_sync.spool.branch import Branch
 from cloud_sync.spool.store import SEQ_MAX
 from cloud_sync.targets.base import Target
 
@@ -30,13 +31,6 @@ SET_BACK = (
     "if both are in use give each a gateway.id of its own"
 )
 """The meaning of another branch of the spool, and the remedy."""
-
-
-class LastBeat(msgspec.Struct):
-    """The number of a heartbeat, and the highest sequence number of its spool at that time."""
-
-    beat: int = 0
-    highest_seq: int = 0
 
 
 class Pulse:
@@ -62,7 +56,7 @@ class Pulse:
         last, outgoing = _last_beat(content), self._spool.outgoing
         if last.beat > outgoing.beat():
             LOG.error("spool.set_back", extra={"other_seq": last.highest_seq, "note": SET_BACK})
-            outgoing.leave_out(last.highest_seq, last.beat)
+            outgoing.leave_out(last)
         self._is_compared = True
 
     def wait_ms(self, now_ms: int) -> int | None:
@@ -85,20 +79,20 @@ class Pulse:
             self.beat(now_ms)
 
 
-def _last_beat(content: bytes | None) -> LastBeat:
+def _last_beat(content: bytes | None) -> Branch:
     """The heartbeat in the bucket; number 0 where there is none, or one that cannot be read."""
     try:
-        last = msgspec.json.decode(content or b"{}", type=LastBeat)
+        last = msgspec.json.decode(content or b"{}", type=Branch)
     except msgspec.MsgspecError:
-        return LastBeat()
-    return last if 0 <= last.highest_seq < SEQ_MAX and last.beat < SEQ_MAX else LastBeat()
+        return Branch()
+    return last if all(0 <= number < SEQ_MAX for number in msgspec.structs.astuple(last)) else Branch()
 
 
 def heartbeat(spool: Spool, now_ms: int, beat: int) -> bytes:
     """One line of JSON: the spool's counters at an instant of the gateway's clock."""
     stats = spool.stats()
     counters = stats.counters
-    fields = {
+    fields: dict[str, object] = {
         "version": VERSION,
         "gateway": spool.gateway,
         "spool": spool.spool_id,
@@ -113,4 +107,6 @@ def heartbeat(spool: Spool, now_ms: int, beat: int) -> bytes:
         "expired": counters["expired"],
         "lost": counters["lost"],
     }
+    if left_out := spool.outgoing.left_out():
+        fields["left_out"] = [[left.after, left.first] for left in left_out]
     return msgspec.json.encode(fields) + b"\n"

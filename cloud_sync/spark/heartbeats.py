@@ -15,12 +15,16 @@ from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import nothing
 
 NUMBERS = ("highest_seq", "stored", "uploaded", "waiting", "set_aside", "dropped", "expired", "lost")
+LEFT_OUT = "ARRAY<ARRAY<BIGINT>>"
+"""Pairs: the highest number that the other branch has told, and the next one of the spool itself."""
 HEARTBEATS = (
     "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, "
     + ", ".join(f"{name} BIGINT" for name in NUMBERS)
+    + f", left_out {LEFT_OUT}"
 )
-"""The newest heartbeat of each spool. A file that is no heartbeat has only a `reason`,
-that of a gateway that was forgotten neither that nor a gateway."""
+"""The newest heartbeat of each spool. `left_out`: the sequence numbers that it has left out for another
+branch of it (NULL in those of earlier versions and of spools without branches). A file that is no heartbeat
+has only a `reason`, that of a gateway that was forgotten neither that nor a gateway."""
 BYTES_MAX = 64 << 10
 OVERLAP_MS = 2_000
 """Files of the last interval of this length are read again: file systems may keep times in seconds."""
@@ -66,7 +70,8 @@ def _second(instant_ms: int) -> str:
 
 def _parsed(files: DataFrame) -> DataFrame:
     """One row per file: its heartbeat, or the reason why the file is not one."""
-    schema = "gateway STRING, spool STRING, at BIGINT, " + ", ".join(f"{name} BIGINT" for name in NUMBERS)
+    numbered = ", ".join(f"{name} BIGINT" for name in NUMBERS)
+    schema = f"gateway STRING, spool STRING, at BIGINT, {numbered}, left_out {LEFT_OUT}"
     text = F.when(F.col("length") <= BYTES_MAX, F.col("content").cast("STRING"))
     placed = F.udf(_name, "STRING", useArrow=False)
     told = files.select(
@@ -81,7 +86,8 @@ def _parsed(files: DataFrame) -> DataFrame:
     )
     judged = told.withColumn("reason", reason)
     good = F.col("reason").isNull()
-    said = {"gateway": "gateway", "spool": "spool", "at": "at_ms"} | {name: name for name in NUMBERS}
+    said = {"gateway": "gateway", "spool": "spool", "at": "at_ms"}
+    said |= {name: name for name in (*NUMBERS, "left_out")}
     columns = [F.when(good, F.col(name)).alias(alias) for name, alias in said.items()]
     return judged.select("name", "reason", "arrived_ms", *columns)
 

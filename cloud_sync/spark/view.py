@@ -14,8 +14,8 @@ from cloud_sync.names import safe
 from cloud_sync.spark import fleet as states
 from cloud_sync.spark import quality
 from cloud_sync.spark.heartbeats import HEARTBEATS
+from cloud_sync.spark.ledger import branches, spools
 from cloud_sync.spark.ledger import quarantine as bad_files
-from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables, Version
 
@@ -84,7 +84,9 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
         _spools(tables)
         .join(told.withColumnRenamed("highest_seq", "stored_seq"), ["gateway", "spool"], "full_outer")
         .where("last_ms IS NOT NULL OR at_ms IS NOT NULL")
+        .join(branches.evidence(spark, tables, told), ["gateway", "spool"], "left")
     )
+    uploaded = F.col("uploaded") + F.coalesce("untold", F.lit(0))
     rows, seen = F.coalesce("rows", F.lit(0)), F.coalesce("seen", F.lit(0))
     return both.select(
         "gateway",
@@ -95,7 +97,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
         F.coalesce("conflicting", F.lit(0)).alias("conflicting"),
         F.greatest("highest_seq", "stored_seq").alias("highest_seq"),
         F.when(F.col("uploaded").isNull(), F.col("highest_seq") - seen)
-        .otherwise(F.greatest(F.col("uploaded") - seen, F.lit(0)))
+        .otherwise(F.greatest(uploaded - seen, F.lit(0)))
         .alias("missing"),
         "waiting",
         "set_aside",

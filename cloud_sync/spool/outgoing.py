@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
+import msgspec
+
 from cloud_sync.errors import SpoolCorrupt
 from cloud_sync.records import Layout, SpooledRow
+from cloud_sync.spool.branch import Branch, LeftOut, taken_over
 from cloud_sync.spool.database import transaction, translated
 from cloud_sync.spool.rows import OF_FILE, Rows
 from cloud_sync.spool.state import State
@@ -22,6 +25,12 @@ ANY_SEQ = 2**62
 
 BEAT = "beat"
 """The key of the state that holds the number of the last heartbeat."""
+
+LEFT_OUT = "left_out"
+"""The key of the state that holds the numbers which were left out for other branches."""
+
+COMMON = "SELECT (SELECT count(*) FROM rows WHERE seq <= ?) + (SELECT count(*) FROM set_aside WHERE seq <= ?)"
+"""The number of rows up to a sequence number."""
 
 
 class Outgoing:
@@ -146,16 +155,31 @@ class Outgoing:
         with self._store.changing():
             self._state.write({BEAT: str(beat).encode()})
 
-    def leave_out(self, other_seq: int, beat: int) -> None:
-        """Another branch of this spool has given numbers up to `other_seq`, and perhaps some more: rows that
-        were stored since the spool was opened, and those to come, get numbers behind them. Rows before keep
-        theirs: the other branch has them too."""
+    def leave_out(self, other: Branch) -> None:
+        """Leave out the numbers of another branch of this spool, those that it has told and perhaps some
+        more: rows that were stored since the spool was opened, and those to come, get numbers behind them.
+        Rows before keep theirs: the other branch has them too. From now on the counters are of both."""
         store = self._store
         with store.lock:
             last_seq = store.next_seq - 1
-            store.with_reserve(lambda: store.leave_out(other_seq))
+            store.with_reserve(lambda: self._leave_out(other))
             store.with_reserve(lambda: self._rows.renumber(store.opened_seq, last_seq))
-            store.with_reserve(lambda: self._note_beat(beat))
+            store.with_reserve(lambda: self._note_beat(other.beat))
+
+    def _leave_out(self, other: Branch) -> None:
+        store, known = self._store, self.left_out()
+        with store.changing() as change:
+            store.leave_out(other.highest_seq)
+            common = store.number(COMMON, (store.opened_seq, store.opened_seq))
+            change.counted.update(taken_over(other, store.counters, store.opened, common))
+            # A kill before the heartbeat was noted comes here again: what it left out then holds all of this.
+            if all(left.beat != other.beat for left in known):
+                known.append(LeftOut(other.highest_seq, store.next_seq, other.beat))
+                self._state.write({LEFT_OUT: msgspec.json.encode(known)})
+
+    def left_out(self) -> list[LeftOut]:
+        """The numbers that were left out for other branches of this spool, from the first one."""
+        return msgspec.json.decode(self._state.read(LEFT_OUT).get(LEFT_OUT, b"[]"), type=list[LeftOut])
 
     def _is_intact(self, planned: PlannedFile) -> bool:
         """True if the name, which follows from the other fields, is the planned one."""

@@ -94,6 +94,8 @@ class Store:
         """Rows that were committed once and are gone; set when the spool is opened."""
         self.opened_seq = 0
         """The highest sequence number when the spool was opened."""
+        self.opened: Counter[str] = Counter()
+        """The counters when the spool was opened."""
         self._counted: Counter[str] = Counter()  # not yet in the database
         self._counted_lock = threading.Lock()
         self._reserve = Reserve(path.with_name(path.name + ".reserve"), settings.reserve_bytes)
@@ -127,6 +129,7 @@ class Store:
                 mark = self._high_water.read()
                 self._compare(mark)
                 self.opened_seq = self.next_seq - 1
+                self.opened = self.counters.copy()
             if mark is None or mark.spool_id != self.spool_id or self.lost is not None:
                 self._high_water.begin(self._mark())
         except (TypeError, ValueError) as error:
@@ -159,22 +162,17 @@ class Store:
         found = self.number(COUNT_ROWS)
         lost = missing(mark, counters, self.spool_id, found)
         if mark is not None and mark.spool_id == self.spool_id and mark.changes > counters["changes"]:
-            self._leave_out(mark.last_seq)
+            self.leave_out(mark.last_seq)
             counters["changes"] = mark.changes
         if lost is not None or found != counters["rows"]:
             self._correct_counters(found, lost or Lost(0, 0))
 
-    def _leave_out(self, last_seq: int) -> None:
+    def leave_out(self, last_seq: int) -> None:
         """Within a transaction: rows to come get numbers behind this one and those that may have followed it,
         also after the next start."""
         self.next_seq = max(self.next_seq, last_seq + 1) + SEQ_GAP
         self.db.execute("DELETE FROM sqlite_sequence WHERE name = 'rows'")
         self.db.execute("INSERT INTO sqlite_sequence VALUES ('rows', ?)", (self.next_seq - 1,))
-
-    def leave_out(self, last_seq: int) -> None:
-        """Give rows to come numbers behind this one and those that may have followed it."""
-        with self.changing():
-            self._leave_out(last_seq)
 
     def _correct_counters(self, found: int, lost: Lost) -> None:
         size = self.number(f"SELECT coalesce(sum({ROW_BYTES}), 0) FROM rows")
