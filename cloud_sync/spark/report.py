@@ -153,8 +153,8 @@ def _versions(tables: Tables, version: Version, rules: Sequence[dict[str, Any]])
 
 def _schemas(schemas: Sequence[Schema], used: Collection[str]) -> Iterable[dict[str, Any]]:
     """The rows of `_versions` for the schemas of one rule."""
-    parts = {view.Part(*value[:3]) for schema in schemas for value in schema.values}
-    parts |= {view.Part(key.name, "key", "text") for schema in schemas for key in schema.keys}
+    parts = {view.Meaning(*value[:3]) for schema in schemas for value in schema.values}
+    parts |= {view.Meaning(key.name, "key", "text") for schema in schemas for key in schema.keys}
     names = view.column_names(sorted(parts))
     for schema, number in zip(schemas, versions(schemas), strict=True):
         yield {
@@ -162,9 +162,9 @@ def _schemas(schemas: Sequence[Schema], used: Collection[str]) -> Iterable[dict[
             "version": number,
             "rule_hash": schema.rule_hash,
             "levels": ", ".join(schema.windows),
-            "keys": ", ".join(names[view.Part(key.name, "key", "text")] for key in schema.keys),
+            "keys": ", ".join(names[view.Meaning(key.name, "key", "text")] for key in schema.keys),
             "columns": ", ".join(
-                f"{names[view.Part(*value[:3])]}: {value.merge} {value.type}" for value in schema.values
+                f"{names[view.Meaning(*value[:3])]}: {value.merge} {value.type}" for value in schema.values
             ),
             "in newest window": "yes" if schema.rule_hash in used else "",
         }

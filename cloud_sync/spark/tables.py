@@ -15,7 +15,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -104,28 +104,26 @@ class Version:
         return decode(encode(self))
 
 
+LISTS = ("files", "runs", "quarantine", "heartbeats", "spools", "checks")
+REQUIRED = ("number", "run", "records", "fleet", "retainedFrom")
+"""The fields that every version has; the others came later."""
+
+
+def _in_file(name: str) -> str:
+    """The name of a field in the file.
+
+    >>> _in_file("retained_from")
+    'retainedFrom'
+    """
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
 def encode(version: Version) -> bytes:
     """A version as its file."""
     lists = {name: [[part.path, part.rows] for part in parts] for name, parts in version.lists().items()}
-    found = {
-        "format": FORMAT,
-        "number": version.number,
-        "run": version.run,
-        "retainedFrom": version.retained_from,
-        "records": version.records,
-        "fleet": version.fleet,
-        "restated": version.restated,
-        "sketched": version.sketched,
-        "schemas": version.schemas,
-        "listedMs": version.listed_ms,
-        "turn": version.turn,
-        "lookedAt": version.looked_at,
-        **lists,
-    }
-    return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
-
-
-LISTS = ("files", "runs", "quarantine", "heartbeats", "spools", "checks")
+    found = {_in_file(name): value for name, value in asdict(version).items()}
+    return json.dumps({"format": FORMAT} | found | lists, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode(content: bytes) -> Version:
@@ -134,21 +132,10 @@ def decode(content: bytes) -> Version:
     found = json.loads(content)
     if found["format"] > FORMAT:
         raise UnknownVersion(f"has format {found['format']}, this job knows {FORMAT}; update penstock")
-    lists = {name: [Part(*part) for part in found.get(name, ())] for name in LISTS}
-    return Version(
-        found["number"],
-        found["run"],
-        found["records"],
-        found["fleet"],
-        retained_from=found["retainedFrom"],
-        restated=found.get("restated", []),
-        sketched=found.get("sketched", []),
-        schemas=found.get("schemas", {}),
-        listed_ms=found.get("listedMs", 0),
-        turn=found.get("turn", ""),
-        looked_at=found.get("lookedAt", ""),
-        **lists,
-    )
+    if absent := [name for name in REQUIRED if name not in found]:
+        raise LookupError(f"without {absent}")
+    given = {field.name: found[name] for field in fields(Version) if (name := _in_file(field.name)) in found}
+    return Version(**given | {name: [Part(*part) for part in found.get(name, ())] for name in LISTS})
 
 
 def nothing(spark: SparkSession, schema: str) -> DataFrame:

@@ -24,7 +24,7 @@ WINDOW_COLUMNS = ("level", "window_start", "window_end", "keys")
 FIXED_COLUMNS = ("level", "window_start", "window_end", "gateways", "records", "keys", "run", "rule_hashes")
 
 
-class Part(NamedTuple):
+class Meaning(NamedTuple):
     """A column that the records of a rule have: a key (`merge` is "key") or a value
     with its merge and type."""
 
@@ -145,14 +145,14 @@ def records(spark: SparkSession, out: str) -> DataFrame:
 def twins(tables: Tables) -> DataFrame:
     """Gateways of whose spools two were in use at one time. A spool on a new disk begins
     after the old one ended."""
-    spools = _spools(tables)
-    other = spools.select(
+    each = _spools(tables)
+    other = each.select(
         "gateway",
         F.col("spool").alias("other"),
         F.col("first_ms").alias("low"),
         F.col("last_ms").alias("high"),
     )
-    both = spools.join(other, "gateway").where("spool < other AND first_ms < high AND low < last_ms")
+    both = each.join(other, "gateway").where("spool < other AND first_ms < high AND low < last_ms")
     return both.select("gateway").distinct().orderBy("gateway")
 
 
@@ -180,7 +180,7 @@ def paths(version: Version, rule: str, level: str | None) -> list[str]:
 def _pivoted(rows: DataFrame, values: Collection[tuple[str, str, str]] | None = None) -> DataFrame:
     """Fleet rows with a column for each of their keys and values, or for these values only."""
     found = [
-        Part(*row)
+        Meaning(*row)
         for row in rows.select(F.explode("values").alias("v"))
         .select("v.name", "v.merge", "v.type")
         .distinct()
@@ -189,7 +189,7 @@ def _pivoted(rows: DataFrame, values: Collection[tuple[str, str, str]] | None = 
     if values is not None:
         found = [part for part in found if part in values]
     keys = rows.select(F.explode(F.json_object_keys("keys")).alias("name")).distinct().collect()
-    found += [Part(row["name"], "key", "text") for row in keys]
+    found += [Meaning(row["name"], "key", "text") for row in keys]
     columns = [_column(part).alias(name) for part, name in column_names(found).items()]
     return rows.select(
         "level",
@@ -204,13 +204,14 @@ def _pivoted(rows: DataFrame, values: Collection[tuple[str, str, str]] | None = 
     )
 
 
-def column_names(found: Sequence[Part]) -> dict[Part, str]:
+def column_names(found: Sequence[Meaning]) -> dict[Meaning, str]:
     """A column name for each part, keys first: its own, or with merge and type appended if that is ambiguous.
 
-    >>> column_names([Part("n", "count", "int"), Part("n", "sum", "float"), Part("dev", "key", "text")])
-    {Part(name='dev', merge='key', type='text'): 'dev', \
-Part(name='n', merge='count', type='int'): 'n_count_int', \
-Part(name='n', merge='sum', type='float'): 'n_sum_float'}
+    >>> meanings = [("n", "count", "int"), ("n", "sum", "float"), ("dev", "key", "text")]
+    >>> column_names([Meaning(*meaning) for meaning in meanings])
+    {Meaning(name='dev', merge='key', type='text'): 'dev', \
+Meaning(name='n', merge='count', type='int'): 'n_count_int', \
+Meaning(name='n', merge='sum', type='float'): 'n_sum_float'}
     """
     uses = Counter(part.name.lower() for part in found)
     uses.update(FIXED_COLUMNS)
@@ -220,7 +221,7 @@ Part(name='n', merge='sum', type='float'): 'n_sum_float'}
     }
 
 
-def _column(part: Part) -> Column:
+def _column(part: Meaning) -> Column:
     if part.merge == "key":
         return F.element_at(F.from_json("keys", "MAP<STRING, STRING>"), F.lit(part.name))
     same = F.filter(
