@@ -228,8 +228,8 @@ class Engine:
         self.catalog.end_step()
 
     def _variable_changed(self, name: str) -> None:
-        for rule, query in self.queries.items():
-            query.variable_changed(name, self.now_ms or 0)
+        for rule in self.roster.waiting_for(name):
+            self.queries[rule].variable_changed(name, self.now_ms or 0)
             self.timers.schedule(rule)
 
     def query(

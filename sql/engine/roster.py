@@ -18,6 +18,7 @@ from sql.engine.sharing import Defect, parties
 from sql.plan.arrival import reads_on_arrival
 from sql.plan.declared import AskedDeclaration, TableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
+from sql.plan.walk import read_on_change
 
 if TYPE_CHECKING:
     from sql.engine.context.context_member import ContextMember
@@ -54,6 +55,8 @@ class Roster:
         self.lanes: dict[str, Lane | None] = {}
         """By stream, made at the first event after rules have changed."""
         self._moves_rows: bool | None = None
+        self._waiting: dict[str, list[str]] | None = None
+        """By variable the queries that wait for a new value of it."""
 
     def add(
         self,
@@ -117,12 +120,6 @@ class Roster:
         """The place of a statement in the order in which statements run: by priority, then by deployment."""
         return -self.queries[name].plan.priority, self.order[name]
 
-    def is_in_context(self, name: str) -> bool:
-        """True for a statement of a context, and for a context that statements use. In event time each rule
-        has a context of its own, which is neither."""
-        host = self.hosts.get(name)
-        return name in self.members or (host is not None and bool(host.members))
-
     def plan_of(self, name: str) -> Plan | None:
         """The plan of a statement."""
         query = self.queries.get(name)
@@ -150,6 +147,16 @@ class Roster:
         """The queries that take the changes of a named window."""
         return self.consumers.get(relation, ())
 
+    def waiting_for(self, variable: str) -> Sequence[str]:
+        """The queries that a new value of a variable may make do something."""
+        if self._waiting is None:
+            self._waiting = {}
+            for name, query in self.queries.items():
+                plan = self.members[name].inner if name in self.members else query.plan
+                for read in read_on_change(plan):
+                    self._waiting.setdefault(read, []).append(name)
+        return self._waiting.get(variable, ())
+
     @property
     def only(self) -> Running | None:
         """The only query, if there is one."""
@@ -171,7 +178,9 @@ class Roster:
             rules, defect = [self.queries[name] for name in self.readers_of(stream)], self.on_defect
             groups = parties(rules, SampledQuery, GroupParty, defect)
             stages = parties(rules, EventTime, StageParty, defect)
-            in_context = any(map(self.is_in_context, self.readers_of(stream)))
+            # In event time each rule has a context of its own, which is neither a member nor a host.
+            used = {name for name, host in self.hosts.items() if host.members}
+            in_context = any(name in self.members or name in used for name in self.readers_of(stream))
             order_matters = in_context or interact([rule.plan for rule in rules], self.catalog)
             types = self._types_read(stream)
             index = FilterIndex(rules, [*groups, *stages], types, order_matters=order_matters)
@@ -210,7 +219,7 @@ class Roster:
         self.reconcile()
         self.indexes.clear()
         self.lanes.clear()
-        self._moves_rows = None
+        self._moves_rows = self._waiting = None
 
     def shares_with(self, name: str) -> list[str]:
         """The rules that share groups with this one, at this moment."""

@@ -29,7 +29,6 @@ class ContextMember(Member):
         self.host = host
         self.fits_cells = fits_cells(plan) and not (self.fills_own or self._reads_own_variable())
         self.index = index_of(plan, host.functions)
-        self.watches_variables = _watches_variables(plan)
 
     def _reads_own_variable(self) -> bool:
         """True if it reads a variable that each partition has for itself."""
@@ -79,10 +78,9 @@ class ContextMember(Member):
                 yield from (body for body in partition.bodies if body.member is self)
 
     def variable_changed(self, name: str, now_ms: int) -> None:
-        if self.watches_variables:
-            for body in self.bodies():
-                body.instance.variable_changed(name, now_ms)
-                self.schedule(body)
+        for body in self.bodies():
+            body.instance.variable_changed(name, now_ms)
+            self.schedule(body)
 
     def flush(self, now_ms: int) -> list[Emission]:
         return [emission for body in self.bodies() for emission in body.instance.flush(now_ms)]
@@ -187,10 +185,3 @@ def index_of(plan: Plan, functions: FunctionSet) -> ByProperty[Body] | None:
         return None
     correlation, _ = correlation_of(plan.sources[0].filter)
     return None if correlation is None else ByProperty(Sides.of(correlation, functions, functions))
-
-
-def _watches_variables(plan: Plan) -> bool:
-    expressions = any(
-        window.name in ("expr", "expr_batch") for source in plan.sources for window in source.windows
-    )
-    return expressions or (plan.output is not None and plan.output.when is not None)
