@@ -21,7 +21,7 @@ from sql.algebra.event import Event
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.readers import Values, column_reader, key_reader
 from sql.algebra.table.searched import Bucket, KeyIndex, ReadAhead
-from sql.algebra.table.sorted_rows import SortedRows, Span
+from sql.algebra.table.sorted_rows import SortedRows, Span, placed
 from sql.errors import DataError
 from sql.rows import Shape
 from sql.types import key_of
@@ -75,9 +75,9 @@ class HashIndex:
         """A row left."""
         self.rows.discard(self.key(event), event)
 
-    def empty(self) -> HashIndex:
-        """An index by the same columns over no rows."""
-        return HashIndex(self.key)
+    def whole_key(self, row: Event) -> Hashable:
+        """What no two rows of a unique index have in common."""
+        return self.key(row)
 
     def holder(self, row: Event) -> Event | None:
         """The row that has this row's key, if one has."""
@@ -114,9 +114,10 @@ class OrderedIndex:
         rows = self.by_key.get(key)
         return () if rows is None or has_null(key) else rows.between(*span)
 
-    def empty(self) -> OrderedIndex:
-        """An index by the same columns over no rows."""
-        return OrderedIndex(self.key, self.value)
+    def whole_key(self, row: Event) -> Hashable:
+        """What no two rows of a unique index have in common; a row with NULL has something of its own."""
+        key, value = self.key(row), self.value(row)
+        return row if value is None or has_null(key) else (key, placed(value))
 
     def holder(self, row: Event) -> Event | None:
         """The row that has this row's key and value, if one has."""
@@ -216,9 +217,9 @@ class Indexes:
         """Raise DataError where a row that comes has the key, in a unique index, of another or of a row
         that is not leaving."""
         for name, index in self.unique.items():
-            coming = index.empty()
+            coming: set[Hashable] = set()
             for row in rows:
-                holder = index.holder(row)
-                if coming.holder(row) is not None or (holder is not None and holder not in leaving):
+                key, holder = index.whole_key(row), index.holder(row)
+                if key in coming or (holder is not None and holder not in leaving):
                     raise DataError(f"a row of this key is there already: unique index '{name}'")
-                coming.add(row)
+                coming.add(key)
