@@ -226,7 +226,7 @@ class ActingText:
         if not is_sure and "delete" in kinds:
             source.line("is_gone = False")
         if not is_sure and "update" in kinds:
-            source.line("change = None")
+            source.line("place = None")
         for action in branch.actions:
             if action.where is None:
                 self._write_action(action, is_sure=is_sure)
@@ -237,8 +237,8 @@ class ActingText:
             with source.block("if is_gone:"):
                 source.line("removed.append(y)")
                 if "update" in kinds:
-                    with source.block("if change is not None:"):
-                        source.line("written.remove(change)")
+                    with source.block("if place is not None:"):
+                        source.line("del written[place]")
 
     def _write_action(self, action: ActionPlan, *, is_sure: bool) -> None:
         """`is_sure`: it is all that happens to the row. Else a row that several actions update is written
@@ -256,10 +256,11 @@ class ActingText:
             if is_sure:
                 source.line("written.append((y, r1))")
                 return
-            with source.block("if change is None:"):
-                source.line("change = [y, r1]")
-                source.line("written.append(change)")
-            source.line("change[1] = r1")
+            with source.block("if place is None:"):
+                source.line("place = len(written)")
+                source.line("written.append((y, r1))")
+            with source.block("else:"):
+                source.line("written[place] = y, r1")
 
     def _write_values(self, action: ActionPlan) -> None:
         """The row of an update."""
