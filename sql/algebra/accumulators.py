@@ -82,7 +82,7 @@ class Ever(Around):
         return None
 
 
-class LocalGroups(Accumulator):
+class LocalGroups:
     """An aggregate with its own `group_by:` dimensions: one accumulator per key, read at an event's key."""
 
     __slots__ = ("by_key", "current", "key", "make", "max_groups")
@@ -94,12 +94,15 @@ class LocalGroups(Accumulator):
         self.by_key: dict[Hashable, list[Any]] = {}
         self.current: Event | None = None
 
-    def add(self, value: object, event: EventView) -> None:
-        entry = self.by_key.setdefault(self.key(event), [0, self.make(), event.seq, event])
+    def add(self, key: Hashable, value: object, event: Event) -> None:
+        """An event comes, of which the key is known."""
+        entry = self.by_key.get(key)
+        if entry is None:
+            entry = self.by_key[key] = [0, self.make(), event.seq, event]
         entry[1].add(value, event)
         entry[0] += 1
 
-    def remove(self, value: object, event: EventView) -> None:
+    def remove(self, value: object, event: Event) -> None:
         key = self.key(event)
         entry = self.by_key[key]
         entry[1].remove(value, event)

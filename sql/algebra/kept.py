@@ -277,11 +277,12 @@ class Accumulated:
         if self.call.definition.ever and not enters:
             return
         local, event, verb = prefix + self.local, ("x" if enters else "y"), ("add" if enters else "remove")
+        key = f"own_{self.place}, " if self.is_shared and enters else ""  # `check` has found it
         if self.counts_all:
             loop.line(f"{self.owner(owner)}.count {'+' if enters else '-'}= 1")
             return
         with loop.source.block(f"if {local} is not SKIP:") if self.call.filter else nullcontext():
-            loop.line(f"{self.owner(owner)}.{verb}({local}, {event})")
+            loop.line(f"{self.owner(owner)}.{verb}({key}{local}, {event})")
 
     def result(self, owner: str) -> str:
         """The text of the aggregate, read at the event `x` where it has dimensions of its own."""
