@@ -95,7 +95,7 @@ def test_pairs_give_what_the_nodes_give(
         if stream in made.plan.streams:
             own = {"id": None, "k": None, "n": None, **row}
             wanted = nodes.enter(stream, own, at)
-            assert [match for found in pairs.lot(stream, [own], at) for match in found] == wanted, (
+            assert [match for found in pairs.enter_each(stream, [own], at) for match in found] == wanted, (
                 text,
                 steps,
             )
@@ -122,7 +122,7 @@ def test_a_search_takes_at_most_300_bytes() -> None:
     rows = [{"id": "e", "k": f"key-{number}", "n": 1} for number in range(50_000)]
     pairs.start(0)
     tracemalloc.start()
-    pairs.lot("E", rows, 0)
+    pairs.enter_each("E", rows, 0)
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size / len(rows) <= 300

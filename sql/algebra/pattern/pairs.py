@@ -156,7 +156,7 @@ class Pairs:
         out = self.plan.loops[stream](self, (row,), now, raised)
         return out[0] if out else []
 
-    def lot(self, stream: str, rows: Sequence[Any], now: int) -> list[list[Binding]]:
+    def enter_each(self, stream: str, rows: Sequence[Any], now: int) -> list[list[Binding]]:
         """`enter` for several events: the matches of each event that completes some; data errors are
         reported."""
         return self.plan.loops[stream](self, rows, now, self.fail)

@@ -96,7 +96,7 @@ class Pattern:
             listener.take(row)
         return self._take_matches() if self.matches else []
 
-    def lot(self, stream: str, rows: Sequence[Any], now: int) -> list[list[Binding]]:
+    def enter_each(self, stream: str, rows: Sequence[Any], now: int) -> list[list[Binding]]:
         """`enter` for several events: the matches of each event that completes some; data errors are
         reported."""
         out = []

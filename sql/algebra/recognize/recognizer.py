@@ -62,7 +62,7 @@ class RecognizerBase(Generic[P]):
 
 
 class Recognizer(RecognizerBase[Readings]):
-    """Drive it with `lot` or `change`; both give the readings of the matches."""
+    """Drive it with `read` or `change`; both give the readings of the matches."""
 
     make = Readings
 
@@ -73,7 +73,7 @@ class Recognizer(RecognizerBase[Readings]):
 
     # --- driving --------------------------------------------------------------------------------------------
 
-    def lot(self, rows: Iterable[Any]) -> list[tuple[Any, list[Reading]]]:
+    def read(self, rows: Iterable[Any]) -> list[tuple[Any, list[Reading]]]:
         """The rows that complete matches, each with these."""
         rules = self.rules
         key_of_row, step, begin, depth, most = rules.key, rules.step, rules.begin, rules.depth, rules.most
@@ -146,7 +146,7 @@ class Recognizer(RecognizerBase[Readings]):
 
     def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int) -> list[Reading]:
         """Rows come; none ever leaves."""
-        completed = self.lot([row for _, row in inserted])
+        completed = self.read([row for _, row in inserted])
         return [reading for _, found in completed for reading in found]
 
     def next_deadline(self) -> int | None:

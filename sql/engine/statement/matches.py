@@ -61,7 +61,7 @@ class Matches:
 
     def each(self, stream: str, rows: Sequence[Any], now_ms: int) -> Iterable[Sequence[Any]]:
         """For each event that completes matches their rows."""
-        return map(self._rows, self.pattern.lot(stream, rows, now_ms))
+        return map(self._rows, self.pattern.enter_each(stream, rows, now_ms))
 
     def advance(self, now_ms: int) -> Sequence[Any]:
         """The rows of the matches that time completes."""

@@ -92,7 +92,7 @@ def read_rows(
     assert isinstance(found.recognizer, Recognizer)
     if statement.program.filters[0] is not None:
         rows = list(_passing(statement, rows, now_ms))
-    events = (found.rows(matches, row) for row, matches in found.recognizer.lot(rows))
+    events = (found.rows(matches, row) for row, matches in found.recognizer.read(rows))
     if shows_each(statement.plan):
         show_each(statement, events, now_ms)
         return
