@@ -25,7 +25,7 @@ from cloud_sync.sketches import SKETCHES
 from rules.model import ActionProblem
 from sql import Plan
 from sql.algebra.sample.windows.group_entry import leaves_at_once
-from sql.algebra.windows import catalog
+from sql.algebra.windows.catalog import WINDOWS
 from sql.errors import did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Slot
 from sql.plan.clauses import ItemPlan
@@ -158,12 +158,7 @@ class _Binding:
             return None
         if self.settings.restates:
             return None
-        roles = [
-            spec.role
-            for source in plan.sources
-            for window in source.windows
-            if (spec := catalog.lookup(window.name))
-        ]
+        roles = [WINDOWS[window.name].role for source in plan.sources for window in source.windows]
         return None if "batch" in roles else "a query that tells its aggregates with every event"
 
     def _adds(self) -> bool:

@@ -17,7 +17,7 @@ from edge.deploy.stream_types import MQTT, stream_type
 from edge.intake.codecs import row_class
 from edge.intake.codecs.rows import attributes
 from rules.compiled import CompiledRule
-from sql.algebra.windows.catalog import lookup
+from sql.algebra.windows.catalog import WINDOWS
 from sql.catalog.streams import Catalog
 from sql.catalog.validation import columns_read, readers_of
 from sql.plan.logical import Plan
@@ -69,8 +69,8 @@ def _has_statistics(plan: Plan) -> bool:
     """True if a window posts rows of its own, which are dicts."""
     if any(source.recognize is not None for source in plan.sources):
         return True
-    specs = (lookup(window.name) for source in plan.sources for window in source.windows)
-    return any(spec is not None and spec.role == "derived" for spec in specs)
+    windows = (window for source in plan.sources for window in source.windows)
+    return any(WINDOWS[window.name].role == "derived" for window in windows)
 
 
 def shape_of(plan: Plan, structs: Mapping[str, frozenset[str]]) -> Shape:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def windows() -> str:
     """All windows of the three languages, with the operators they consist of."""
-    from sql.algebra.sample.windows.group_entry import group_windows
-    from sql.algebra.windows.catalog import all_windows
+    from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES
+    from sql.algebra.windows.catalog import WINDOWS
     from sql.algebra.windows.facts import filled
     from sql.algebra.windows.lots import lot_parts
 
@@ -34,7 +34,7 @@ def windows() -> str:
                 code(spec.example),
             )
 
-    epl = all_windows()
+    epl = tuple(WINDOWS.values())
     roles = {
         "Windows that let events in at once": ("retain",),
         "Windows that hold events back and release them together": ("batch",),
@@ -50,7 +50,7 @@ def windows() -> str:
         "d, p, t and m are lengths of time, n and c counts, k keys.\n",
         "## In GROUP BY\n\n`FILTER(WHERE …)` before the window, "
         "`OVER(PARTITION BY …)` for one window per key.\n",
-        table(heads, rows(group_windows())),
+        table(heads, rows(GROUP_ENTRIES[name] for name in sorted(GROUP_ENTRIES))),
     ]
     parts += [
         f"\n## {title}\n\n{table(heads, rows(s for s in epl if s.role in names))}"

@@ -10,19 +10,15 @@ from edge.intake.codecs.base import FORMATS
 from edge.intake.sources.registry import source_kinds
 from sinks import sink_kinds
 from sql.aggregates import base as aggregates
-from sql.algebra.sample.windows.group_entry import group_windows
-from sql.algebra.windows import catalog as windows
-from sql.algebra.windows.lots import lot_windows
+from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES
+from sql.algebra.windows.catalog import WINDOWS
+from sql.algebra.windows.lots import LOT_ENTRIES
 from sql.functions import registry
 
 REGISTERED: Mapping[str, Callable[[], tuple[str, ...]]] = {
     "functions": registry.names,
     "aggregates": aggregates.names,
-    "windows": lambda: (
-        *(window.name for window in windows.all_windows()),
-        *(window.name for window in group_windows()),
-        *(window.name for window in lot_windows()),
-    ),
+    "windows": lambda: (*WINDOWS, *GROUP_ENTRIES, *LOT_ENTRIES),
     "sources": lambda: tuple(kind.name for kind in source_kinds()),
     "codecs": lambda: tuple(FORMATS),
     "sinks": lambda: tuple(kind.name for kind in sink_kinds()),

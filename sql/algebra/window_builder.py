@@ -26,9 +26,8 @@ from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
 from sql.algebra.retain.queues import READ_NO_EVENT, Lifetime, Queue
 from sql.algebra.union import Union
-from sql.algebra.windows import catalog as windows
-from sql.algebra.windows.catalog import Computed, Start
-from sql.algebra.windows.lots import lot_window
+from sql.algebra.windows.catalog import WINDOWS, Computed, Start
+from sql.algebra.windows.lots import LOT_ENTRIES
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.codegen.functions import FunctionSet, constant_value
@@ -164,7 +163,7 @@ class WindowBuilder:
         derived: Operator | None = None
         for plan in plans:
             made = self._make(plan, now_ms)
-            if windows.role_of(plan.name) == "derived":
+            if WINDOWS[plan.name].role == "derived":
                 derived = self._derived(plan, made, key_columns, owner)
             else:
                 members.append(EventBatch(made) if isinstance(made, Trigger) else made)
@@ -193,8 +192,7 @@ class WindowBuilder:
         return window
 
     def _make(self, plan: WindowPlan, now_ms: int) -> Any:
-        spec = windows.lookup(plan.name)
-        assert spec is not None
+        spec = WINDOWS[plan.name]
         assert spec.make is not None
         start = Start(now_ms, self.zone)
         arguments = {
@@ -238,8 +236,7 @@ class WindowBuilder:
     def _derived(
         self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], owner: Owner
     ) -> Derived:
-        spec = windows.lookup(plan.name)
-        assert spec is not None
+        spec = WINDOWS[plan.name]
 
         def compiled() -> Any:
             values = [
@@ -296,7 +293,7 @@ class WindowBuilder:
         return line
 
     def _lot_queue(self, window: LotWindowPlan, start: Start) -> Queue:
-        entry = lot_window(window.name)
+        entry = LOT_ENTRIES[window.name]
         if window.length is not None:
             return entry.make(start, period(window.length, self.functions))
         return entry.make(start, None if window.count is None else size(window.count, self.functions))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.algebra.sample.windows.group_entry import group_window
+from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES
 from sql.plan.bound import MIRRORED, Bound, Const, Op, Read, conjuncts
 from sql.plan.logical import Plan
 from sql.record import Record, replace
@@ -48,7 +48,7 @@ def first_condition(plan: Plan) -> Bound | None:
     if plan.reads_beside or len(plan.sources) != 1 or plan.mode == "lots" or plan.spreads:
         return None
     if plan.window is not None:
-        harmless = not group_window(plan.window.kind).counts_dropped and not plan.window.partition_by
+        harmless = not GROUP_ENTRIES[plan.window.kind].counts_dropped and not plan.window.partition_by
         return plan.window.filter if plan.window.filter is not None or not harmless else plan.where
     source = plan.sources[0]
     if source.pattern is not None:

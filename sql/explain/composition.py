@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sql.algebra.sample.windows.group_entry import LENGTHS, GroupParameter, group_window
-from sql.algebra.windows import catalog
+from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES, LENGTHS, GroupParameter
+from sql.algebra.windows.catalog import WINDOWS
 from sql.algebra.windows.facts import Stage, WindowFacts, filled
-from sql.algebra.windows.lots import CURRENT, EVERY_COUNT, EVERY_PERIOD, PARTITION, UNIQUE, lot_window
+from sql.algebra.windows.lots import CURRENT, EVERY_COUNT, EVERY_PERIOD, LOT_ENTRIES, PARTITION, UNIQUE
 from sql.costs import WindowCost
 from sql.explain import words
 from sql.explain.time_lengths import length
@@ -72,8 +72,7 @@ def _group(out: Composition, windows: list[WindowPlan], source: SourcePlan, text
     keys = words.argument(windows[0].arguments["keys"], text)
     out.stages.append(f"Key({keys}, {'; '.join(inner.stages)})")
     out.state += [f"{part} per key" for part in inner.state]
-    spec = catalog.lookup("groupwin")
-    assert spec is not None
+    spec = WINDOWS["groupwin"]
     out.costs += [*inner.costs, spec.cost]
     out.unbounded += inner.unbounded
     if source.reclaim_ms is None:
@@ -86,8 +85,7 @@ def _stages(out: Composition, windows: list[WindowPlan], union: bool, text: str)
     members: list[list[str]] = []
     derived: list[str] = []
     for window in windows:
-        spec = catalog.lookup(window.name)
-        assert spec is not None
+        spec = WINDOWS[window.name]
         if spec.role == "derived":
             derived += [_derived(stage, window, text) for stage in spec.composition]
         else:
@@ -163,7 +161,7 @@ def _lot_windows(out: Composition, lot: LotPlan, text: str) -> str:
     members: list[str] = []
     held = ""
     for window in lot.windows:
-        entry = lot_window(window.name)
+        entry = LOT_ENTRIES[window.name]
         values = _lot_values(window, text)
         members += _written(entry, values)
         held = filled(entry.state, values)
@@ -187,7 +185,7 @@ def _lot_values(window: LotWindowPlan, text: str) -> dict[str, str]:
 
 def of_group_window(window: GroupWindowPlan, plan: Plan) -> Composition:
     """A window in GROUP BY."""
-    entry, text = group_window(window.kind), plan.text
+    entry, text = GROUP_ENTRIES[window.kind], plan.text
     values = {
         parameter.symbol: _group_value(parameter, getattr(window, parameter.field), text)
         for parameter in entry.parameters

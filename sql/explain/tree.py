@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sql.aggregates.base import Removal
 from sql.algebra.sample.windows.group_entry import leaves_at_once
-from sql.algebra.windows import catalog as windows
+from sql.algebra.windows.catalog import WINDOWS
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.compiler.answer import indexed_column
 from sql.costs import Cost, Extra, Growth, WindowCost
@@ -143,7 +143,7 @@ def _source(source: SourcePlan, plan: Plan, part: SubqueryPlan | None = None) ->
     if source.relation is not None:
         return _filtered(relation_nodes.source(plan, source, part), source, plan)
     columns = plan.columns(source.stream)
-    derived = {name for window in source.windows for name in windows.posted_columns(window.name)}
+    derived = {name for window in source.windows for name in WINDOWS[window.name].columns}
     reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"
     alias = "" if source.alias == source.stream else f" as {source.alias}"
     if source.retained_rows is not None:

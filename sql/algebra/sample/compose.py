@@ -23,7 +23,7 @@ from sql.algebra.sample.folding.panes import Panes, is_merged
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.running import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
-from sql.algebra.sample.windows.group_entry import group_window, leaves_at_once
+from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES, leaves_at_once
 from sql.algebra.sample.windows.sliding import Sliding
 from sql.algebra.sample.windows.window import Setting, Window
 from sql.calendar.zones import is_utc
@@ -113,7 +113,7 @@ def compose(
     shows_empty = plan.options.emit_empty and not window.partition_by
     empty_max = plan.options.max_empty_windows if shows_empty else None
     setting = Setting(window, content, zone, empty_max, hits.by_clause.get("WHEN"), is_timed)
-    made = group_window(window.kind).make(setting)
+    made = GROUP_ENTRIES[window.kind].make(setting)
     if isinstance(made, Sliding) and tap is None:
         made.row = inline_row(plan, content, functions, is_timed=is_timed)
     return SampleParts(plan, functions, made, content, shown, entries, _filters(plan),
@@ -150,7 +150,7 @@ def _content(
 
 def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: ZoneInfo) -> bool:
     """True if the events of a window leave by panes, whose aggregates make those of the window."""
-    if group_window(window.kind).leaving(window) != "by panes":
+    if GROUP_ENTRIES[window.kind].leaving(window) != "by panes":
         return False
     is_even = is_utc(zone) or QUARTER_MS % window.hop_ms == 0
     return is_even and all(map(is_merged, calls))

@@ -76,29 +76,8 @@ class WindowSpec(WindowFacts, kw_only=True):
         return f"{self.name}({inside})" if inside else self.name
 
 
-_windows: dict[str, WindowSpec] = {}
-
-
-def lookup(name: str) -> WindowSpec | None:
-    """The window called `name` (lower case)."""
-    return _windows.get(name)
-
-
-def role_of(name: str) -> str | None:
-    """The role of the window called `name`."""
-    spec = _windows.get(name)
-    return None if spec is None else spec.role
-
-
-def posted_columns(name: str) -> tuple[str, ...]:
-    """The columns of the rows that the window posts; none where it passes events on."""
-    spec = _windows.get(name)
-    return () if spec is None else spec.columns
-
-
-def all_windows() -> tuple[WindowSpec, ...]:
-    """Every window, in the order of the catalog."""
-    return tuple(_windows.values())
+WINDOWS: dict[str, WindowSpec] = {}
+"""Every window of FROM by its name, in lower case."""
 
 
 def parameters(words: str) -> tuple[WindowParameter, ...]:
@@ -109,4 +88,4 @@ def parameters(words: str) -> tuple[WindowParameter, ...]:
 
 def register_window(*specs: WindowSpec) -> None:
     """Add entries to the catalog."""
-    _windows.update((spec.name, spec) for spec in specs)
+    WINDOWS.update((spec.name, spec) for spec in specs)

@@ -30,29 +30,20 @@ class LotWindow(LotPart, kw_only=True):
     make: Callable[[Start, Any], Queue]
 
 
-_windows: dict[str, LotWindow] = {}
+LOT_ENTRIES: dict[str, LotWindow] = {}
+"""Every window of stream queries by its name."""
 
 
 def register_lot_window(*entries: LotWindow) -> None:
     """Add windows to the catalog, and the words in front of each to the language."""
     for entry in entries:
-        _windows[entry.name] = entry
+        LOT_ENTRIES[entry.name] = entry
         LOT_WINDOWS[entry.name] = entry.argument
-
-
-def lot_window(name: str) -> LotWindow:
-    """The window called `name`, which is one of the catalog."""
-    return _windows[name]
-
-
-def lot_windows() -> tuple[LotWindow, ...]:
-    """Every window of stream queries."""
-    return tuple(_windows.values())
 
 
 def lot_parts() -> tuple[LotPart, ...]:
     """Every part of a stream query's window, in the order of the text."""
-    return (CURRENT, *_windows.values(), EVERY_PERIOD, EVERY_COUNT, UNIQUE, PARTITION)
+    return (CURRENT, *LOT_ENTRIES.values(), EVERY_PERIOD, EVERY_COUNT, UNIQUE, PARTITION)
 
 
 register_lot_window(

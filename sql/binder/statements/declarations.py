@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.algebra.windows.catalog import role_of
+from sql.algebra.windows.catalog import WINDOWS
 from sql.binder.binding import no_subquery
 from sql.binder.catalog_names import unknown_column, unknown_relation
 from sql.binder.expressions.expression_binder import ExpressionBinder
@@ -72,7 +72,7 @@ def bind_window(statement: ast.CreateWindow, site: Site) -> tuple[WindowDeclarat
     )
     windows = bind_windows(ExpressionBinder(scope, no_subquery("B209", "here")), source)
     for window in windows:
-        if role_of(window.name) == "derived":
+        if WINDOWS[window.name].role == "derived":
             message = f"a named window holds events, and '{window.name}' makes one row of them"
             hint = f"leave it out; a statement that reads {statement.name} can aggregate"
             problems.error("B552", message, window.span, hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sql.algebra.windows import catalog
+from sql.algebra.windows.catalog import WINDOWS
 from sql.plan.clauses import WindowPlan, key_names
 from sql.types import Type
 
@@ -16,7 +16,7 @@ def derived_columns(
 
     `original`: the columns before it, which `*` among its parameters adds.
     """
-    derived = next((window for window in windows if _is_derived(window)), None)
+    derived = next((window for window in windows if WINDOWS[window.name].role == "derived"), None)
     if derived is None:
         return None
     columns: dict[str, Type] = {}
@@ -24,12 +24,7 @@ def derived_columns(
     if first.name == "groupwin" and not any(window.name == "merge" for window in windows):
         keys = first.arguments["keys"]
         columns |= {name: key.type for name, key in zip(key_names(first), keys, strict=True)}
-    columns |= dict.fromkeys(catalog.posted_columns(derived.name), Type.NUMBER)
+    columns |= dict.fromkeys(WINDOWS[derived.name].columns, Type.NUMBER)
     for name, bound in derived.arguments.get("extras", ()):
         columns |= {name: bound.type} if name else (original or {})
     return columns
-
-
-def _is_derived(window: WindowPlan) -> bool:
-    spec = catalog.lookup(window.name)
-    return spec is not None and spec.role == "derived"

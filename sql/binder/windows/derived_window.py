@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sql.algebra.windows import catalog as windows
+from sql.algebra.windows.catalog import WINDOWS
 from sql.catalog.streams import Catalog
 from sql.plan.bound import AggregateCall, Apply, Bound, Const, Op, Read, Slot
 from sql.plan.clauses import SourcePlan
@@ -52,30 +52,17 @@ def _calls(plan: Plan) -> dict[str, AggregateCall]:
     if not _shows_each_row(plan):
         return {}
     *below, window = plan.sources[0].windows or (None,)
-    spec = None if window is None else windows.lookup(window.name)
-    if (
-        window is None
-        or spec is None
-        or not spec.aggregates
-        or any(_role(plan.name) != "retain" for plan in below)
-    ):
+    if window is None or any(WINDOWS[plan.name].role != "retain" for plan in below):
         return {}
+    aggregates = WINDOWS[window.name].aggregates
     expressions = [item.value for item in plan.items] + ([] if plan.where is None else [plan.where])
     columns = dict.fromkeys(column for bound in expressions for column in _columns(bound))
-    if window.arguments.get("extras") or not set(columns) <= set(spec.aggregates):
+    if window.arguments.get("extras") or not (aggregates and set(columns) <= set(aggregates)):
         return {}
     value = window.arguments["x"]
     return {
-        column: AggregateCall(spec.aggregates[column], (value,), span=window.span)
-        for column in columns
-        if column
+        column: AggregateCall(aggregates[column], (value,), span=window.span) for column in columns if column
     }
-
-
-def _role(name: str) -> str:
-    spec = windows.lookup(name)
-    assert spec is not None
-    return spec.role
 
 
 def _shows_each_row(plan: Plan) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.algebra.windows import catalog
+from sql.algebra.windows.catalog import WINDOWS
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.windows.lengths import NO_SUBQUERY
 from sql.binder.windows.window_arguments import bind_arguments
@@ -17,12 +17,10 @@ def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[Wi
     plans = []
     known = True
     for call in source.windows:
-        spec = catalog.lookup(call.name)
+        spec = WINDOWS.get(call.name)
         if spec is None:
-            names = [item.name for item in catalog.all_windows()]
-            binder.problems.error(
-                "B501", f"unknown window '{call.name}'", call.span, did_you_mean(call.name, names)
-            )
+            hint = did_you_mean(call.name, WINDOWS)
+            binder.problems.error("B501", f"unknown window '{call.name}'", call.span, hint)
             known = False
             continue
         if call.namespace not in (None, spec.namespace):
@@ -35,14 +33,14 @@ def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[Wi
 
 
 def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: list[WindowPlan]) -> None:
-    roles = [(catalog.lookup(plan.name), plan) for plan in plans]
-    batches = [plan for spec, plan in roles if spec and spec.role == "batch"]
+    roles = [(WINDOWS[plan.name].role, plan) for plan in plans]
+    batches = [plan for role, plan in roles if role == "batch"]
     error = binder.problems.error
     if len(batches) > 1:
         message = f"two batch windows, '{batches[0].name}' and '{batches[1].name}', cannot be combined"
         error("B510", message, batches[1].span, "keep one of them")
-    groups = [index for index, (spec, _) in enumerate(roles) if spec and spec.role == "group"]
-    merges = [index for index, (spec, _) in enumerate(roles) if spec and spec.role == "merge"]
+    groups = [index for index, (role, _) in enumerate(roles) if role == "group"]
+    merges = [index for index, (role, _) in enumerate(roles) if role == "merge"]
     for index in groups[1:]:
         error("B511", "a stream takes one groupwin", plans[index].span, "give groupwin all keys at once")
     if groups and groups[0] != 0:
@@ -58,13 +56,13 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
             error("B514", "merge ends a groupwin, and there is none", plans[index].span, hint)
         elif plans[index].arguments != plans[0].arguments:
             error("B514", "merge takes the same keys as its groupwin", plans[index].span)
-        elif sum(1 for spec, _ in roles[:index] if spec and spec.role in ("retain", "batch")) > 1:
+        elif sum(1 for role, _ in roles[:index] if role in ("retain", "batch")) > 1:
             error("B514", "merge allows at most one data window in its groupwin", plans[index].span)
-    derived = next((index for index, (spec, _) in enumerate(roles) if spec and spec.role == "derived"), None)
+    derived = next((index for index, (role, _) in enumerate(roles) if role == "derived"), None)
     if derived is not None:
-        for spec, plan in roles[derived + 1 :]:
-            if spec and spec.role != "merge":
+        for role, plan in roles[derived + 1 :]:
+            if role != "merge":
                 message = f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'"
                 error("B515", message, plan.span, "insert into a stream, and give that the window")
-    if source.retain and sum(1 for spec, _ in roles if spec and spec.role in ("retain", "batch")) < 2:
+    if source.retain and sum(1 for role, _ in roles if role in ("retain", "batch")) < 2:
         error("B601", f"retain-{source.retain} has no effect on fewer than two windows", source.span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql import syntax as ast
-from sql.algebra.sample.windows.group_entry import COUNTS, LENGTHS, GroupWindowEntry, group_window
+from sql.algebra.sample.windows.group_entry import COUNTS, GROUP_ENTRIES, LENGTHS, GroupWindowEntry
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
 from sql.binder.windows.lengths import PARAMETER
@@ -34,7 +34,7 @@ MEANT = {
 
 def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> GroupWindowPlan:
     """An eKuiper window with its FILTER and OVER."""
-    problems, entry = binder.problems, group_window(window.name)
+    problems, entry = binder.problems, GROUP_ENTRIES[window.name]
     if not entry.least <= len(window.args) <= len(entry.names):
         message = f"{entry.signature} cannot take {len(window.args)} parameters"
         problems.error("B520", message, window.span, f"for example {entry.example}")

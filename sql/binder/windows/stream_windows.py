@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sql import syntax as ast
-from sql.algebra.windows.lots import EVERY_COUNT, PARTITION, UNIQUE, LotPart, lot_window
+from sql.algebra.windows.lots import EVERY_COUNT, LOT_ENTRIES, PARTITION, UNIQUE, LotPart
 from sql.binder.constants import at_start
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import UNKNOWN
@@ -17,7 +17,7 @@ from sql.plan.clauses import LotPlan, LotWindowPlan
 def bind_lot(binder: ExpressionBinder, source: ast.LotSource) -> LotPlan:
     """The window of a stream query."""
     binder = ExpressionBinder(binder.scope, NO_SUBQUERY)
-    windows = tuple(_lot_window(binder, name, argument) for name, argument in source.windows)
+    windows = tuple(_bound_window(binder, name, argument) for name, argument in source.windows)
     every_period = every_count = None
     if source.every is not None and windows[0].length is not None:
         every_period = bind_period(binder, source.every, "'every'")
@@ -56,12 +56,12 @@ def _keys(binder: ExpressionBinder, nodes: Sequence[ast.Expr], part: LotPart) ->
     return keys
 
 
-def _lot_window(binder: ExpressionBinder, name: str, node: ast.Expr | None) -> LotWindowPlan:
-    argument = lot_window(name).argument
+def _bound_window(binder: ExpressionBinder, name: str, node: ast.Expr | None) -> LotWindowPlan:
+    argument = LOT_ENTRIES[name].argument
     return LotWindowPlan(
         name,
         bind_period(binder, node, f"'{name}'") if node is not None and argument == "period" else None,
-        _count(binder, node, f"'{name}'", lot_window(name).example)
+        _count(binder, node, f"'{name}'", LOT_ENTRIES[name].example)
         if node is not None and argument == "count"
         else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.algebra.windows.catalog import role_of
+from sql.algebra.windows.catalog import WINDOWS
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement.enter import EnterText
@@ -23,7 +23,9 @@ class ChangeText:
     def posts_unseen(self) -> bool:
         """True if a window takes out rows that never came in: a derived-value window its first one."""
         return any(
-            role_of(window.name) == "derived" for source in self.plan.sources for window in source.windows
+            WINDOWS[window.name].role == "derived"
+            for source in self.plan.sources
+            for window in source.windows
         )
 
     def write(self, source: SourceWriter) -> None:

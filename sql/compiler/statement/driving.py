@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sql.algebra.join.inner import parts_of
-from sql.algebra.windows.catalog import role_of
+from sql.algebra.windows.catalog import WINDOWS
 from sql.plan.arrival import reads_on_arrival
 from sql.plan.bound import Bound, Slot, TableRead, reads_clock
 from sql.plan.clauses import SourcePlan, is_outer
@@ -146,7 +146,7 @@ def _stands_in_loop(source: SourcePlan) -> bool:
         return False
     if source.retained_rows is not None or source.keeps_last:
         return False
-    return all(role_of(window.name) == "retain" for window in source.windows)
+    return all(WINDOWS[window.name].role == "retain" for window in source.windows)
 
 
 def _reads_rows_alone(condition: Bound) -> bool:

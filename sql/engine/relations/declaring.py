@@ -16,7 +16,7 @@ from sql.algebra.table.named_window import NamedWindow
 from sql.algebra.table.row import TableRow
 from sql.algebra.table.table import Table
 from sql.algebra.window_builder import WindowBuilder
-from sql.algebra.windows.catalog import role_of
+from sql.algebra.windows.catalog import WINDOWS
 from sql.catalog.streams import Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.shared_code import Environment, Seat, SharedCode
@@ -67,7 +67,7 @@ class WindowCode(SharedCode):
         self.plan = plan
         assert isinstance(plan.acts, WindowDeclaration)
         self.declaration = plan.acts
-        self.batches = any(role_of(item.name) == "batch" for item in self.declaration.source.windows)
+        self.batches = any(WINDOWS[item.name].role == "batch" for item in self.declaration.source.windows)
         self.builder = WindowBuilder(self.declaration.source, plan.options, self.function_set(shape="kept"))
         self.read_at_start = read_at_start(plan)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Chain, Pass
-from sql.algebra.sample.windows.group_entry import group_window
+from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES
 from sql.algebra.window_builder import period
-from sql.algebra.windows import catalog as windows
+from sql.algebra.windows.catalog import WINDOWS
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
@@ -344,7 +344,7 @@ def _brackets(plan: Plan) -> tuple[str, str]:
     window = plan.window
     if window is None:
         return ("[", ")")
-    brackets = group_window(window.kind).bounds(window)
+    brackets = GROUP_ENTRIES[window.kind].bounds(window)
     return brackets[0], brackets[1]
 
 
@@ -355,4 +355,4 @@ def _whole(plan: Plan) -> Any:
 
 
 def _derived_names() -> Iterable[str]:
-    return [window.name for window in windows.all_windows() if window.role == "derived"]
+    return [name for name, window in WINDOWS.items() if window.role == "derived"]

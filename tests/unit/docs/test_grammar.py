@@ -12,8 +12,8 @@ from sqlglot import Token, TokenType
 import sql.functions  # noqa: F401 - fills the registry
 from edge.docs.grammar import Choice, Name, Part, Repeat, Several, Word, sections
 from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
-from sql.algebra.sample.windows.group_entry import group_windows
-from sql.algebra.windows.catalog import all_windows
+from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES
+from sql.algebra.windows.catalog import WINDOWS
 from sql.functions.registry import all_functions
 from sql.language.reading import tokens_of
 from sql.language.tokens import NAME_TOKENS, UNITS
@@ -153,8 +153,8 @@ def test_it_reads_the_examples_of_the_reference() -> None:
     calls = [text for item in all_functions() for text, _ in item.examples]
     calls += [example.call for item in ANALYTIC_FUNCTIONS for example in item.examples]
     assert [text for text in calls if not reads(text, "expression")] == []
-    assert [item.example for item in group_windows() if not reads(item.example, "group_window")] == []
-    assert [item.example for item in all_windows() if not reads(item.example, "source")] == []
+    assert [item.example for item in GROUP_ENTRIES.values() if not reads(item.example, "group_window")] == []
+    assert [item.example for item in WINDOWS.values() if not reads(item.example, "source")] == []
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from edge.cli import main
 from edge.docs.__main__ import main as write_reference
 from sql import Catalog, Engine, SqlError, plan_rule, run_script
-from sql.algebra.sample.windows.group_entry import GroupWindowEntry, group_windows
-from sql.algebra.windows.catalog import all_windows
+from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES, GroupWindowEntry
+from sql.algebra.windows.catalog import WINDOWS
 from sql.algebra.windows.lots import LotPart, lot_parts
 from sql.explain.timelines.recording import record
 from sql.explain.timelines.svg import render_svg
@@ -143,13 +143,13 @@ def test_reference_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert write_reference(["--check", "--to", str(DOCS)]) == 0, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("spec", [pytest.param(spec, id=spec.name) for spec in all_windows()])
+@pytest.mark.parametrize("spec", [pytest.param(spec, id=spec.name) for spec in WINDOWS.values()])
 def test_examples_of_windows_of_from(spec: object) -> None:
     example = getattr(spec, "example")  # noqa: B009 - specs of different kinds
     plan_rule(f"select * from {example}", catalog_of(STREAM.replace("v BIGINT", "v BIGINT, n BIGINT")))
 
 
-@pytest.mark.parametrize("entry", group_windows(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", GROUP_ENTRIES.values(), ids=lambda entry: entry.name)
 def test_examples_of_windows_of_group_by(entry: GroupWindowEntry) -> None:
     plan = plan_rule(f"SELECT count(*) AS n FROM E GROUP BY {entry.example}", catalog_of(STREAM))
     assert plan.window is not None and plan.window.kind == entry.name

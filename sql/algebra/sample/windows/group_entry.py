@@ -89,25 +89,16 @@ class GroupWindowEntry(WindowFacts, kw_only=True):
         return f"{self.label}({', '.join(needed)}{''.join(f'[, {name}]' for name in further)})"
 
 
-_entries: dict[str, GroupWindowEntry] = {}
+GROUP_ENTRIES: dict[str, GroupWindowEntry] = {}
+"""Every window of GROUP BY by its name."""
 
 
 def register_group_window(entry: GroupWindowEntry) -> None:
     """Add a window to the catalog, and its word to the language."""
-    _entries[entry.name] = entry
+    GROUP_ENTRIES[entry.name] = entry
     GROUP_WINDOWS[entry.label.lower()] = entry.name
-
-
-def group_window(name: str) -> GroupWindowEntry:
-    """The window called `name`, which is one of the catalog."""
-    return _entries[name]
-
-
-def group_windows() -> tuple[GroupWindowEntry, ...]:
-    """Every window of GROUP BY, by name."""
-    return tuple(_entries[name] for name in sorted(_entries))
 
 
 def leaves_at_once(plan: GroupWindowPlan) -> bool:
     """True if all events of a window leave together as soon as they have been shown."""
-    return group_window(plan.kind).leaving(plan) == "at once"
+    return GROUP_ENTRIES[plan.kind].leaving(plan) == "at once"
