@@ -24,7 +24,7 @@ from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.machine import COUNTERS, PatternWait
 from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
 from sql.calendar.period import Period
-from sql.errors import Fail, raised
+from sql.errors import Fail
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import FilterPlan
 from sql.record import Record
@@ -67,7 +67,6 @@ class WaitingPairs:
         self.live = 0
 
     def add(self, search: PairSearch) -> None:
-        """A search begins."""
         self.live += 1
         if self.keeps_order:
             self.queue.append(search)
@@ -99,7 +98,6 @@ class WaitingPairs:
         return search
 
     def clear(self) -> None:
-        """End all."""
         self.by_key.found.clear()
         self.queue.clear()
         self.live = self.ended = 0
@@ -151,14 +149,8 @@ class Pairs:
         """Begin to listen; nothing is true at once."""
         return []
 
-    def enter(self, stream: str, row: object, now: int) -> list[Binding]:
-        """An event arrives; the matches it completes. Raises a data error before anything has changed."""
-        out = self.plan.loops[stream](self, (row,), now, raised)
-        return out[0] if out else []
-
     def enter_each(self, stream: str, rows: Sequence[Any], now: int) -> list[list[Binding]]:
-        """`enter` for several events: the matches of each event that completes some; data errors are
-        reported."""
+        """Events arrive: the matches of each event that completes some; data errors are reported."""
         return self.plan.loops[stream](self, rows, now, self.fail)
 
     def begin(self, row: object, wanted: Hashable, found: Searches | None, now: int) -> list[Binding]:
@@ -215,14 +207,12 @@ class Pairs:
         return matches
 
     def deadline(self) -> int | None:
-        """When `advance` has something to do next."""
         if self.plan.length is None:
             return None
         oldest = self.waiting.oldest()
         return None if oldest is None else self.plan.length.add(oldest.begun, self.zone)
 
     def quit(self) -> None:
-        """End all searches."""
         self.waiting.clear()
 
     def searches(self) -> Iterator[PatternWait]:
@@ -233,7 +223,6 @@ class Pairs:
             yield PatternWait(self.tags(search.row, None), plan.second, search.begun, due_ms)
 
     def counters(self) -> dict[str, int]:
-        """Its size and its counters."""
         return dict.fromkeys(COUNTERS, 0) | {
             "partials": self.waiting.live,
             "partials_started": self.started,
@@ -252,7 +241,6 @@ class Pairs:
         return {"version": VERSION, "searches": searches, "rows": packer.packed, "counts": counts}
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
-        """Put a snapshot back into a pattern just built."""
         check_version(state, "a pattern")
         unpacker = Unpacker(state["rows"], [], make_row)
         self.quit()

@@ -59,14 +59,12 @@ class SpreadRelation:
         )
 
     def all_parts(self) -> Sequence[Part]:
-        """The relations of all partitions."""
         return self.parts(every)
 
     # --- reading --------------------------------------------------------------------------------------------
 
     @property
     def rows(self) -> AllRows:
-        """The rows of all parts."""
         return AllRows(self.parts(every))
 
     @property
@@ -74,17 +72,10 @@ class SpreadRelation:
         """Another one after every change."""
         return tuple((id(part), part.version) for part in self.parts(every))
 
-    @property
-    def refused(self) -> int:
-        """The number of rows refused by the bounds of the live partitions."""
-        return sum(part.bounded.refused for part in self.parts(every))
-
     def content(self) -> Iterable[Event]:
-        """The rows, partition by partition."""
         return [event for part in self.parts(every) for event in part.content()]
 
     def numbers(self) -> dict[Event, Any]:
-        """The rows, each with what a snapshot calls it."""
         return {
             event: f"{place}.{event.seq}"
             for place, part in enumerate(self.parts(every))
