@@ -16,7 +16,6 @@ class Buckets(Generic[Item]):
         self.found: dict[Hashable, Item | dict[Item, None]] = {}
 
     def add(self, key: Hashable, item: Item) -> None:
-        """Note an item."""
         known = self.found.setdefault(key, item)
         if known is item:
             return
@@ -26,7 +25,6 @@ class Buckets(Generic[Item]):
             self.found[key] = {known: None, item: None}
 
     def discard(self, key: Hashable, item: Item) -> None:
-        """Forget an item, if it is there."""
         known = self.found.get(key)
         if known is item:
             del self.found[key]

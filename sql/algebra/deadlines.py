@@ -33,7 +33,6 @@ class Deadlines(Generic[Owner]):
         """The number of entries that do not hold any more, as far as it is known."""
 
     def clear(self) -> None:
-        """Forget all deadlines."""
         self.heap.clear()
         self.ended = 0
 
@@ -52,7 +51,6 @@ class Deadlines(Generic[Owner]):
             heappush(self.heap, (due_ms, *rank, self.number, owner))
 
     def next_ms(self) -> int | None:
-        """The earliest deadline."""
         while self.heap:
             entry = self.heap[0]
             due_ms: int = entry[0]

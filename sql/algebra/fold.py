@@ -229,7 +229,6 @@ class Fold:
         return self.keeps_first or any(not item.is_shared for item in self.kept.accumulated.values())
 
     def held(self, group: Any) -> Iterator[Any]:
-        """The events that a group refers to."""
         if self.keeps_first:
             yield group.first
         for place, item in self.kept.accumulated.items():

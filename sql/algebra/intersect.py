@@ -22,7 +22,6 @@ from sql.types import Saved
 
 
 def intersect(members: Sequence[Policy]) -> Policy:
-    """The intersection of windows."""
     if len(members) == 1:
         return members[0]
     queues = [member for member in members if isinstance(member, Queue) and member.is_queue]

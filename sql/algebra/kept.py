@@ -171,12 +171,10 @@ class Extremes:
             loop.source.line(f"{local} = ({local},)")
 
     def given(self, value: object) -> list[Any]:
-        """The form in which a value is remembered."""
         is_plain = value is None or value.__class__ is int or (value.__class__ is float and value == value)
         return [value if is_plain else (value,)]
 
     def argument(self, given: list[Any]) -> Any:
-        """The value behind its remembered form."""
         return given[0][0] if given[0].__class__ is tuple else given[0]
 
     def check(self, loop: LoopWriter, owner: str = "g.") -> None:
@@ -188,7 +186,6 @@ class Extremes:
             loop.source.line(f"{name}(({queues}), {rest}, {self.local})", self.node.span)
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
-        """The statements as the value enters or leaves."""
         source, local, place = loop.source, prefix + self.local, self.place
         words = {name: f"{owner}{name}_{place}" for name in QUEUES} | {"value": local}
         statements = [line for form in self.forms for line in (form.add if enters else form.remove)]
@@ -200,7 +197,6 @@ class Extremes:
             source.line(f"{owner}other_{place} = {name}({owner}other_{place}, {local})")
 
     def result(self, form: Inline, owner: str, bind: Callable[[Any, str], str]) -> str:
-        """The text of one of the aggregates."""
         words = {name: f"{owner}{name}_{self.place}" for name in QUEUES}
         with_rest = rare.lowest_with if form.state == ("low",) else rare.highest_with
         other = f"{bind(with_rest, with_rest.__name__)}({owner}other_{self.place}, {words[form.state[0]]})"
@@ -273,7 +269,6 @@ class Accumulated:
             loop.line(f"{self.owner(owner)}.check({self.local})", span)
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
-        """The value enters or leaves."""
         if self.call.definition.ever and not enters:
             return
         local, event, verb = prefix + self.local, ("x" if enters else "y"), ("add" if enters else "remove")

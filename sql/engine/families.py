@@ -53,7 +53,6 @@ class Family(ABC, Generic[Q, G]):
         """The number of events since the last reconciling, by the loop's argument."""
 
     def add(self, name: str, values: Iterable[Any], query: Q) -> None:
-        """Add a rule with its constants."""
         given = self.given_for(query)
         self.queries[given] = query
         self.values[name] = tuple(values)

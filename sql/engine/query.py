@@ -187,8 +187,6 @@ class RunningQuery:
         return out
 
     def unseen(self, emissions: list[Emission]) -> list[Emission]:
-        """Leave out results that come too late (`catchUp: skip`), and count them as
-        skipped; errors remain."""
         skipped = sum(len(emission.inserted) for emission in emissions if emission.kind == "rows")
         self.counts["rows_out"] -= skipped
         self.counts["rows_skipped"] = self.counts.get("rows_skipped", 0) + skipped
@@ -206,7 +204,6 @@ class RunningQuery:
         self.errors.append(self.error_of(row, str(why), self.now_ms))
 
     def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
-        """An event was refused before it came here: counted, and an emission of its own."""
         self.counts["events_in"] += 1
         return [self.error_of(row, why, now_ms)]
 

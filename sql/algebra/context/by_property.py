@@ -48,7 +48,6 @@ class ByProperty(Buckets[Item]):
             self.add(key, item)
 
     def leave(self, item: Item, row: Sequence[Any]) -> None:
-        """Forget it."""
         key = self.key(None, row)
         if key is not None:
             self.discard(key, item)

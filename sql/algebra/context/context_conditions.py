@@ -87,7 +87,6 @@ class ConditionBuilder:
         return None if condition is None else self.functions.true(condition)
 
     def start(self, plan: StartPlan) -> Start:
-        """The condition that starts partitions."""
         return plan if isinstance(plan, NowPlan) else self._condition(plan)
 
     def end(self, plan: EndPlan | None) -> End:

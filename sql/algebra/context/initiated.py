@@ -95,18 +95,15 @@ class InitiatedLevel(LiveLevel):
         """Start partitions by matches of the pattern, which an event or time has completed."""
 
     def watch_pattern(self, start: PatternCondition, now_ms: int) -> None:
-        """Watch for the pattern anew."""
         self.starting = PatternWatch(start, ())
         self._moved(self.starting, self.starting.start(now_ms), now_ms)
 
     def enter_pattern(self, arrival: Arrival) -> None:
-        """An event may complete the pattern."""
         if self.starting is not None:
             matches = self.starting.enter(arrival.stream, arrival.event.row, arrival.now_ms)
             self._moved(self.starting, matches, arrival.now_ms, arrival)
 
     def advance_pattern(self, now_ms: int) -> None:
-        """Time may complete the pattern."""
         if self.starting is not None:
             self._moved(self.starting, self.starting.advance(now_ms), now_ms)
 
@@ -119,7 +116,6 @@ class InitiatedLevel(LiveLevel):
             self.start_by(matches, now_ms, arrival)
 
     def stop_watching(self) -> None:
-        """Watch for the pattern no longer."""
         if self.starting is not None:
             self.starting.pattern.quit()
             self.starting = None
@@ -155,7 +151,6 @@ class NonOverlappingLevel(InitiatedLevel):
 
     @property
     def current(self) -> Partition | None:
-        """The live partition."""
         return self.by_key.get(None)
 
     def watch(self, now_ms: int) -> None:

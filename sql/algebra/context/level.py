@@ -104,7 +104,6 @@ class LiveLevel(Level):
             self._unpack(packed, now_ms)
 
     def _pack(self, partition: Partition) -> list[Any]:
-        """A partition as data."""
         below = None if partition.below is None else partition.below.snapshot()
         key, values = pack_key(partition.key), encode(partition.values)
         return [key, values, partition.id, partition.due_ms, below, self.ends.snapshot(partition)]

@@ -57,7 +57,6 @@ class Living:
             self._first = 0
 
     def oldest(self) -> Partition:
-        """The one that was allocated first."""
         while self._items[self._first].level is None:
             self._first += 1
         return self._items[self._first]
@@ -170,7 +169,6 @@ class Lifecycle:
     # --- what levels call -----------------------------------------------------------------------------------
 
     def level(self, depth: int, parent: Partition | None) -> Level:
-        """A level inside a partition."""
         return self.makers[depth](self, parent)
 
     def next_watch(self) -> int:
@@ -258,7 +256,6 @@ class Lifecycle:
             partition.below.offer(arrival)
 
     def give_first(self, partition: Partition, arrival: Arrival) -> None:
-        """The event that started a partition reaches it."""
         arrival.first.add(partition.id)
         self.bodies.give_first(partition, arrival)
 

@@ -88,12 +88,10 @@ class PatternWatch:
             raise self.point.functions.failure(error) from error
 
     def advance(self, now_ms: int) -> list[Binding]:
-        """The matches that time completes."""
         self._begin(now_ms)
         return self.pattern.advance(now_ms)
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
-        """Put a snapshot back into a pattern just made."""
         self._begin(now_ms)
         self.pattern.restore(state, lambda row: row)
 

@@ -14,7 +14,6 @@ Selector = Callable[[Partition], bool]
 
 
 def every(partition: Partition) -> bool:
-    """Choose all of them."""
     return True
 
 

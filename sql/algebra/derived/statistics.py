@@ -55,11 +55,9 @@ class Nobody:
     and of a text without an instance."""
 
     def new_event(self, row: object, time_ms: int) -> Event:
-        """Not called: these windows make no events."""
         raise AssertionError("these windows make no events of their own")
 
     def fail(self, row: object, error: BaseException) -> None:
-        """Not called: these windows refuse no events."""
         raise AssertionError("these windows refuse no events") from error
 
 

@@ -39,7 +39,6 @@ class Univariate(OfMoments):
     name = "uni"
 
     def result(self) -> dict[str, Any]:
-        """The current statistic by property name."""
         moments = self.moments
         found = (moments.count, moments.total(), moments.mean(), *moments.spreads())
         return dict(zip(COLUMNS, found, strict=True))

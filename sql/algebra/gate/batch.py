@@ -105,7 +105,6 @@ class EventBatch:
         return self._seen
 
     def end_step(self) -> None:
-        """The step has ended."""
         self.fresh = False
 
     def snapshot(self) -> BatchState:

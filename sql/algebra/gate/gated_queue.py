@@ -48,7 +48,6 @@ class UpdatePoints:
             self.next_ms = self.at_or_after(now)
 
     def at_or_after(self, instant: int) -> int:
-        """The first update point that is not before an instant."""
         return instant + ((self.origin_ms or 0) - instant) % self.period_ms
 
     def snapshot(self) -> dict[str, Any]:
@@ -76,7 +75,6 @@ class GatedQueue(Gated):
         self.leaving: list[Event] = []
 
     def enter(self, event: Event, now: int) -> bool:
-        """An event enters the queue, unless that refuses it."""
         left = self.line.enter(event, now)
         if left is None:
             return False
@@ -84,7 +82,6 @@ class GatedQueue(Gated):
         return True
 
     def left(self, events: Sequence[Event]) -> None:
-        """Events leave the queue."""
         self.leaving += events[: self.shown - len(self.leaving)]
 
     def release(self) -> list[Delta]:
@@ -124,8 +121,6 @@ class GatedQueue(Gated):
             source.line("leaving, shown = operator.leaving, operator.shown")
 
     def write_enter(self, source: SourceWriter) -> None:
-        """The event enters the queue."""
-
         def leave() -> None:
             with source.block("if len(leaving) < shown:"):
                 source.line("leaving.append(y)")

@@ -19,7 +19,6 @@ Sides = tuple[Event | None, ...]
 
 
 def parts_of(conditions: Sequence[Bound | None]) -> list[Bound]:
-    """The conjuncts of several conditions."""
     return [part for condition in conditions for part in conjuncts(condition)]
 
 
@@ -38,7 +37,6 @@ class InnerCode:
         """By source its loops, and the function that has them."""
 
     def over(self, stores: Sequence[Store], fail: Fail) -> Inner:
-        """The join of one instance."""
         return Inner(self, stores, fail)
 
     def way(self, start: int, stores: Sequence[Store], fail: Fail) -> Way:
@@ -92,5 +90,4 @@ class Inner:
         return found
 
     def product(self) -> list[Sides]:
-        """All joined rows."""
         return [sides for event in self.stores[0].content() for sides in self.of_event(0, event)]

@@ -51,7 +51,6 @@ class JoinSources:
                 store.change(delta)
 
     def held(self) -> Iterator[Event]:
-        """The rows that are kept."""
         for store in self.stores:
             if isinstance(store, Rows):
                 yield from store.events

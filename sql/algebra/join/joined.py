@@ -133,11 +133,9 @@ class Joined(JoinSources):
     # --- state ----------------------------------------------------------------------------------------------
 
     def content(self) -> Iterable[Event]:
-        """The joined rows as events."""
         return self.rows.values()
 
     def held(self) -> Iterator[Event]:
-        """Every event the join refers to."""
         yield from self.rows.values()
         for joined in (self.rows, *self._between()):
             for sides in joined:
@@ -154,8 +152,6 @@ class Joined(JoinSources):
         return {**super().snapshot(), "rows": rows, "between": between}
 
     def restore(self, state: Saved, find: FindEvent) -> None:
-        """Put a snapshot back."""
-
         def found(numbers: Sequence[int | None]) -> Sides:
             return tuple([None if number is None else find(number) for number in numbers])
 

@@ -224,7 +224,6 @@ class OuterCode:
         self.steps: list[StepCode] = []
 
     def over(self, stores: Sequence[Store], fail: Fail) -> Outer:
-        """The join of one instance."""
         if not self.steps:
             self.steps = [
                 StepCode(join, place, len(stores), stores[place], self.functions)
@@ -259,7 +258,6 @@ class Outer:
         return net
 
     def product(self) -> list[Sides]:
-        """All joined rows of sources that are only looked up."""
         return self._joined(self.steps)
 
     def _joined(self, steps: Iterable[Step]) -> list[Sides]:

@@ -29,26 +29,21 @@ class Rows:
         self.indexes = Indexes(shape)
 
     def content(self) -> Iterable[Event]:
-        """The rows in order of arrival."""
         return self.events
 
     def by_key(self, equal: tuple[Name, ...]) -> KeyIndex:
-        """The index by these columns."""
         return self.indexes.by_key(equal, self.events).lookups
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange:
-        """The function that finds rows by these columns and in order of one more."""
         return self.indexes.in_order(equal, ordered, self.events).find
 
     def change(self, delta: Delta) -> None:
-        """Rows came, rows left."""
         for event in delta.inserted:
             self.add(event)
         for event in delta.removed:
             self.remove(event)
 
     def add(self, event: Event) -> None:
-        """A row came."""
         self.events[event] = None
         for index in self.indexes.all:
             index.add(event)
@@ -82,7 +77,6 @@ class Pulled(Operator):
         return []
 
     def content(self) -> Iterable[Event]:
-        """The rows, those that pass."""
         rows = self.relation.content()
         return rows if self.passes is None else [row for row in rows if self.passes(row)]
 
@@ -90,7 +84,6 @@ class Pulled(Operator):
         return ()
 
     def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
-        """The relation's index by these columns; None where it can have none."""
         index, passes = self.relation.by_key(equal), self.passes
         if index is None or passes is None:
             return index
@@ -98,7 +91,6 @@ class Pulled(Operator):
         return KeyIndex(lambda key: _passing(find(key), passes), index.is_single)
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
-        """The function that finds the relation's rows by these columns and in order of one more."""
         find, passes = self.relation.by_range(equal, ordered), self.passes
         if find is None or passes is None:
             return find
@@ -114,12 +106,10 @@ class Seen:
         self.unseen = unseen
 
     def content(self) -> Iterable[Event]:
-        """The rows in order of arrival."""
         delta = self.unseen(self.window.name)
         return self.window.rows if delta is None else as_before(self.window.rows, delta, delta[1])
 
     def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
-        """The window's index by these columns."""
         index = self.window.by_key(equal)
         if index is None:
             return None
@@ -139,7 +129,6 @@ class Seen:
         return KeyIndex(seen, find_many=seen_many)
 
     def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
-        """The function that finds the window's rows by these columns and in order of one more."""
         find = self.window.by_range(equal, ordered)
         if find is None:
             return None

@@ -29,7 +29,6 @@ class LastValid(Generic[Value]):
         self.take()
 
     def take(self) -> None:
-        """Read the parameter anew."""
         self.known, self.refused = self.read(), ""
         self.values = self.catalog.values_of(self.variables) if self.variables else {}
 
@@ -47,7 +46,6 @@ class LastValid(Generic[Value]):
         return self.values, self.refused
 
     def restore(self, state: tuple[dict[str, Any], str]) -> None:
-        """Put a snapshot back."""
         values, refused = state
         with self.catalog.holding(values):
             self.take()

@@ -102,14 +102,12 @@ class Counters:
         self.last_output_timestamp = start_ms
 
     def count(self, update: Update) -> None:
-        """An update reaches the output stage."""
         self.count_insert += update.inserted
         self.count_remove += update.removed
         self.count_insert_total += update.inserted
         self.count_remove_total += update.removed
 
     def done(self, now: int) -> None:
-        """Output has happened."""
         self.count_insert = self.count_remove = 0
         self.last_output_timestamp = now
 
@@ -138,7 +136,6 @@ class CountedCondition:
         return True
 
     def snapshot(self) -> dict[str, int | None]:
-        """The counters."""
         return vars(self.counters)
 
     def restore(self, state: dict[str, int | None]) -> None:
@@ -161,7 +158,6 @@ class WhenExpression(OutputTrigger):
         return self.condition.is_met()
 
     def variable_changed(self, name: str) -> None:
-        """A variable has changed."""
         self.pending = self.pending or (name in self.variables and self.condition.is_met())
 
     def advance(self, now: int) -> bool:

@@ -66,7 +66,6 @@ class Spreads:
         return [{name: encode(value) for name, value in known.items()} for known in self.known]
 
     def restore(self, state: list[dict[str, Plain]]) -> None:
-        """Put a snapshot back."""
         self.known = [{name: decode(value) for name, value in known.items()} for known in state]
 
 

@@ -82,14 +82,12 @@ class Listening:
         self.by_value: Buckets[Listener] | Compared = Buckets() if operator is None else Compared(operator)
 
     def add(self, listener: Listener) -> None:
-        """A filter begins to listen."""
         self.count += 1
         value = EVERY if self.of_binding is None else self.of_binding(None, listener.binding)
         if value is not None:
             self.by_value.add(value, listener)
 
     def remove(self, listener: Listener) -> None:
-        """It listens no more."""
         self.count -= 1
         value = EVERY if self.of_binding is None else self.of_binding(None, listener.binding)
         if value is not None:

@@ -84,7 +84,6 @@ class Partials:
             next(iter(self.by_age)).fail()
 
     def leave(self, instance: Partial) -> None:
-        """One is over."""
         self.live -= 1
         if self.by_age is not None:
             self.by_age.pop(instance, None)

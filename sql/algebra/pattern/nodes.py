@@ -180,7 +180,6 @@ def packed(instance: PatternInstance | None, packer: Packer) -> Saved:
 
 
 def unpacked(node: PatternPart, parent: Parent, state: Saved, unpacker: Unpacker) -> PatternInstance | None:
-    """The instance that was packed."""
     return None if state is None else node.unpack(parent, state, unpacker)
 
 

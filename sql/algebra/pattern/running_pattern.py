@@ -140,20 +140,17 @@ class Pattern:
             left += instance.below()
 
     def counters(self) -> dict[str, int]:
-        """Its size and its counters."""
         counts, live = self.machine.counts, self.machine.partials.live
         return {name: counts[name] for name in COUNTERS} | {"partials": live}
 
     # --- as the parent of the root --------------------------------------------------------------------------
 
     def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
-        """The whole has matched."""
         self.matches.append(binding)
         if over:
             self.root = None
 
     def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
-        """The whole has ended for good."""
         self.root = None
 
     def _take_matches(self) -> list[Binding]:

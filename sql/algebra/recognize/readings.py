@@ -36,7 +36,6 @@ class Match(NamedTuple):
 
     @property
     def first(self) -> int:
-        """The number of the first row."""
         return int(self.reading[0])
 
 

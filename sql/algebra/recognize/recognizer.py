@@ -34,7 +34,6 @@ class RecognizerBase(Generic[P]):
         self.counts = {"attempts_dropped": 0, "partitions_forgotten": 0, "matches": 0}
 
     def counters(self) -> dict[str, int]:
-        """Its size and its counters."""
         return {"attempts": self.live, "partitions": len(self.partitions), **self.counts}
 
     def snapshot(self) -> dict[str, Any]:

@@ -45,22 +45,18 @@ class Builtins:
 
     @property
     def oldest_event(self) -> Any:
-        """The row of the oldest event."""
         return None if self.oldest is None else self.oldest.row
 
     @property
     def newest_event(self) -> Any:
-        """The row of the newest event."""
         return None if self.newest is None else self.newest.row
 
     @property
     def oldest_timestamp(self) -> int | None:
-        """The arrival of the oldest event."""
         return None if self.oldest is None else self.oldest.time_ms
 
     @property
     def newest_timestamp(self) -> int | None:
-        """The arrival of the newest event."""
         return None if self.newest is None else self.newest.time_ms
 
 
@@ -101,7 +97,6 @@ class Predicate:
         self.accumulators = self.fresh()
 
     def values(self) -> list[Any]:
-        """The current values of the aggregates."""
         return [accumulator.result() for accumulator in self.accumulators]
 
     @property

@@ -19,7 +19,6 @@ def pack_value(value: object) -> Plain:
 
 
 def unpack_value(packed: Plain) -> Any:
-    """The value that was packed."""
     return ABSENT if packed == [] else decode(packed)
 
 

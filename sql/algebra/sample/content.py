@@ -45,7 +45,6 @@ class Entries:
         self.extra = f"({fixed})" if analytics else "None"
 
     def of(self, event: Event) -> Any:
-        """The entry of an event."""
         return (event.row, *event.extra) if self.analytics else event.row
 
     def parts(self, entry: Value) -> tuple[Any, Any]:
@@ -103,7 +102,6 @@ class Content(ABC):
         """The rows an instance shows."""
 
     def clear(self, p: Instance) -> None:
-        """Remove everything."""
         raise AssertionError(f"the events of {type(self).__name__} leave one by one")
 
     @abstractmethod

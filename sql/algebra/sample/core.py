@@ -49,7 +49,6 @@ class Instances:
         self.clear()
 
     def clear(self) -> None:
-        """Hold nothing."""
         self.count = 0
         self.parts.clear()
         self.deadlines.clear()
@@ -87,7 +86,6 @@ class Instances:
             self.deadlines.move(p, deadline, p.order)
 
     def next_deadline(self) -> int | None:
-        """When something is due next."""
         while (p := self.deadlines.first()) is not None:
             deadline = self.window.deadline(p)
             if deadline == p.due_ms:
@@ -182,7 +180,6 @@ class Core:
 
     @property
     def all(self) -> Iterable[Any]:
-        """All instances."""
         return self.instances.parts.values()
 
     # --- events ---------------------------------------------------------------------------------------------
@@ -193,7 +190,6 @@ class Core:
         self.content.note_came(len(rows), self.all)
 
     def next_number(self) -> int:
-        """The number of an event."""
         self.number += 1
         return self.number
 
@@ -214,7 +210,6 @@ class Core:
     # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        """When something is due next."""
         return self.instances.next_deadline()
 
     def step(self, now_ms: int) -> float:
@@ -240,7 +235,6 @@ class Core:
     # --- samples --------------------------------------------------------------------------------------------
 
     def show(self, p: Instance, start_ms: int, end_ms: int, trigger_ms: int) -> None:
-        """Show what is in an instance."""
         self.context.now_ms = trigger_ms
         content = self.parts.shown
         if content is None or self.shown is None:
@@ -254,7 +248,6 @@ class Core:
             self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)
 
     def close(self, p: Instance, start_ms: int, end_ms: int) -> None:
-        """Show what is in an instance, and empty it; that of a key goes if the window waits for nothing."""
         self.show(p, start_ms, end_ms, end_ms)
         self.content.clear(p)
         self.instances.leave_blank(p)
@@ -262,13 +255,11 @@ class Core:
             self.tap.cleared(p, end_ms)
 
     def skip_empty(self, windows: int) -> None:
-        """So many empty windows are not shown."""
         self.owner.skipped(windows)
 
     # --- state ----------------------------------------------------------------------------------------------
 
     def retained(self) -> int:
-        """The number of events kept, in any form."""
         return sum(map(self.content.retained, self.all))
 
     def held(self) -> Iterable[Event]:
@@ -280,7 +271,6 @@ class Core:
                 yield from table
 
     def pack(self) -> dict[str, Any]:
-        """The state as plain data."""
         packed = [
             [pack_key(p.key), p.order, self.window.pack(p), self.content.pack(p)]
             for p in self.all

@@ -74,7 +74,6 @@ class SourceJoin:
         return {str(index): [event.seq for event in table] for index, table in self.tables.items()}
 
     def unpack(self, state: dict[str, Any], store: EventStore) -> None:
-        """Put a snapshot back."""
         for index, seqs in state.items():
             self.tables[int(index)].extend(map(store.find, seqs))
 

@@ -51,7 +51,6 @@ class Bounded:
         self.restore(self.snapshot(), rows)
 
     def left(self, row: Event) -> None:
-        """A row is gone."""
         self.written.pop(row, None)
 
     def room(self, held: int, coming: int, leaving: Container[Event]) -> list[Event]:

@@ -68,11 +68,9 @@ class HashIndex:
         self.lookups = KeyIndex(self.by_key.get, find_many=partial(found_in, self.by_key))
 
     def add(self, event: Event) -> None:
-        """A row came."""
         self.rows.add(self.key(event), event)
 
     def remove(self, event: Event) -> None:
-        """A row left."""
         self.rows.discard(self.key(event), event)
 
     def whole_key(self, row: Event) -> Hashable:
@@ -93,13 +91,11 @@ class OrderedIndex:
         self.by_key: dict[Hashable, SortedRows[Event]] = {}
 
     def add(self, event: Event) -> None:
-        """A row came."""
         value = self.value(event)
         if value is not None:
             self.by_key.setdefault(self.key(event), SortedRows()).add(value, event)
 
     def remove(self, event: Event) -> None:
-        """A row left."""
         value = self.value(event)
         if value is None:
             return
@@ -204,12 +200,10 @@ class Indexes:
         return index
 
     def add(self, event: Event) -> None:
-        """A row came."""
         for index in self.all:
             index.add(event)
 
     def remove(self, event: Event) -> None:
-        """A row left."""
         for index in self.all:
             index.remove(event)
 

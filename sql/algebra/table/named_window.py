@@ -66,7 +66,6 @@ class NamedWindow:
         return self.operator.content()
 
     def numbers(self) -> dict[Event, Any]:
-        """The rows, each with what a snapshot calls it."""
         return {event: event.seq for event in self.rows}
 
     def __len__(self) -> int:

@@ -59,7 +59,6 @@ class SortedRows(Generic[Row]):
         return bool(self.kinds)
 
     def add(self, value: object, event: Row) -> None:
-        """A row came."""
         kind, order = placed(value)
         rows = self.kinds.get(kind)
         if rows is None:
@@ -67,7 +66,6 @@ class SortedRows(Generic[Row]):
         rows.add(order, event)
 
     def remove(self, value: object, event: Row) -> None:
-        """A row left."""
         kind, order = placed(value)
         rows = self.kinds[kind]
         rows.remove(order, event)
@@ -121,7 +119,6 @@ class OneKind(Generic[Row]):
         return bisect_left(events, number, first, bisect_right(values, value, first), key=_number)
 
     def add(self, value: object, event: Row) -> None:
-        """A row came."""
         if not self.blocks:
             self.blocks.append(([value], [event]))
             self.highest.append(value)
@@ -143,7 +140,6 @@ class OneKind(Generic[Row]):
         self._note_end(block)
 
     def remove(self, value: object, event: Row) -> None:
-        """A row left."""
         block = self._block(value, event.seq)
         values, events = self.blocks[block]
         place = self._place(values, events, value, event.seq)

@@ -63,7 +63,6 @@ class TableRows:
         self.bounded.wrote(row, now_ms)
 
     def remove(self, event: Event) -> None:
-        """A row leaves."""
         assert isinstance(event, TableRow)
         self.indexes.remove(event)
         self.bounded.left(event)

@@ -87,5 +87,4 @@ def parameters(words: str) -> tuple[WindowParameter, ...]:
 
 
 def register_window(*specs: WindowSpec) -> None:
-    """Add entries to the catalog."""
     WINDOWS.update((spec.name, spec) for spec in specs)

@@ -90,13 +90,11 @@ class Room:
         self._failure = failure
 
     def enter(self, row: Row, now_ms: int) -> None:
-        """An event has arrived."""
         entry = WaitingEvent(row, now_ms)
         self._ask(entry, now_ms)
         self.waiting.append(entry)
 
     def answered(self, request: Request, answer: Rows | Refusal, now_ms: int) -> None:
-        """A store has answered."""
         for entry in list(self._wanting.get(request, ())):
             if isinstance(answer, Refusal):
                 self._go_without(entry, request, f"refused {_said(request)}: {answer.reason}")

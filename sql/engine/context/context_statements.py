@@ -118,7 +118,6 @@ class Statements:
                 self.queue.wait(body, None)
 
     def settle(self) -> None:
-        """The properties of a partition are about to change."""
         self.queue.settle()
 
     # --- events ---------------------------------------------------------------------------------------------

@@ -126,7 +126,6 @@ class EventQueue:
             rows.clear()
 
     def take(self) -> list[Emission]:
-        """The emissions since the last call."""
         if self.touched:
             self.settle()
         out, self.out = self.out, []

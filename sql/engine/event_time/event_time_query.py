@@ -73,13 +73,11 @@ class EventTime(QueryDecorator):
     # --- what the stage does not let through ----------------------------------------------------------------
 
     def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
-        """An event has no time stamp, or one too far ahead."""
         self.query.counts["errors"] += 1
         self.counts["refused_future"] += is_future
         return [Emission(self.name, now_ms, "error", [dict(as_dict(row))], (), why)]
 
     def late(self, row: object, at_ms: int) -> list[Emission]:
-        """An event is below the watermark."""
         self.counts["late"] += 1
         return [Emission(self.name, at_ms, "late", [dict(as_dict(row))])]
 

@@ -72,7 +72,6 @@ class Audience:
         self.index.reconcile()
 
     def shares_with(self, name: str) -> list[str]:
-        """The rules that share groups with a rule; none if it has no part in this stage."""
         return self.index.shares_with(name)
 
     # --- events and time ------------------------------------------------------------------------------------

@@ -277,14 +277,12 @@ class EventTimeStage:
         return all(mine[0] == theirs[0] and _are_alike(mine[3], theirs[3]) for mine, theirs in pairs)
 
     def snapshot(self) -> list[Any]:
-        """The waiting events and the watermark, as plain data."""
         heap = [
             [at, number, stream, pack_row(row)] for at, number, stream, row in sorted(self.heap, key=_place)
         ]
         return [heap, self.arrivals, self.highest, self.heard_ms, self.watermark]
 
     def restore(self, state: list[Any], make_row: MakeRow) -> None:
-        """Put a snapshot back."""
         heap, self.arrivals, highest, heard_ms, self.watermark = state
         self.highest, self.heard_ms = dict(highest), dict(heard_ms)
         for at, number, stream, packed in heap:

@@ -234,7 +234,6 @@ class SampledQuery(RunningQuery, Running):
         return self.take()
 
     def take(self) -> list[Emission]:
-        """The emissions since the last call, errors last."""
         if self.hits is not self.code.hits:
             self.hits.restore(self.code.hits.snapshot())
         return super().take()
@@ -286,7 +285,6 @@ class SampleOutput:
         self.is_plain = not self.plan.orders_rows
 
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
-        """The window [start, end) is shown; its rows."""
         rows = self.make_rows(sample, start_ms, end_ms, trigger_ms)
         if self.is_timed and not self.query.core.is_stepping:
             self.done()
@@ -312,7 +310,6 @@ class SampleOutput:
         return rows
 
     def failed(self, row: object, error: BaseException, at_ms: int) -> None:
-        """An event could not be evaluated."""
         if self.query.analytic is not None:
             self.query.analytic.drop(row)
         self.fail(row, error, at_ms, self.code.core.code)

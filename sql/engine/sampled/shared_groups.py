@@ -130,7 +130,6 @@ class SharedGroups:
         self.events = 0
 
     def shares_with(self, name: str) -> list[str]:
-        """The rules that share groups with a rule; none if it has no part in these."""
         names = [member.name for member in self.members]
         return [other for other in names if other != name] if name in names else []
 
@@ -146,7 +145,6 @@ class SharedGroups:
         member.core.unpack(state, EventStore())
 
     def take_leavers(self) -> list[SampledQuery]:
-        """The rules that have left since the last call."""
         leavers, self.leavers = self.leavers, []
         return leavers
 

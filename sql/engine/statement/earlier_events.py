@@ -120,7 +120,6 @@ class EarlierEvents:
         return self.noted or ()
 
     def snapshot(self) -> dict[str, Any]:
-        """The state as plain data."""
         return {
             "prior": [event.seq for event in self.held()],
             "recent": [pack_row(row) for row in self.recent],
@@ -128,7 +127,6 @@ class EarlierEvents:
         }
 
     def restore(self, snapshot: dict[str, Any], store: EventStore, make_row: MakeRow) -> None:
-        """Put a snapshot back."""
         if self.noted is not None:
             self.noted.extend(store.find(seq) for seq in snapshot["prior"])
         for kept, rows in ((self.recent, snapshot["recent"]), (self.older, snapshot.get("older", ()))):

@@ -37,7 +37,6 @@ class Groups:
 
     @property
     def all(self) -> Iterable[Any]:
-        """Every group."""
         return self.by_key.values() if self.whole is None else (self.whole,)
 
     def reset(self) -> None:
@@ -79,7 +78,6 @@ class Groups:
     # --- state ----------------------------------------------------------------------------------------------
 
     def held(self) -> Iterable[Event]:
-        """The events that groups refer to."""
         yield from self.representatives.values()
         for group in self.all:
             yield from self.fold.held(group)
@@ -87,7 +85,6 @@ class Groups:
             yield from accumulator.held()
 
     def snapshot(self) -> dict[str, Any]:
-        """The groups as plain data."""
         return {
             "groups": [self.pack(group) for group in self.all],
             "shared": {str(place): item.snapshot() for place, item in self.shared.items()},

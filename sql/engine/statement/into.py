@@ -191,7 +191,6 @@ class TableFold:
     # --- state ----------------------------------------------------------------------------------------------
 
     def held(self) -> Iterable[Event]:
-        """The events that are counted."""
         return self.counted
 
     def snapshot(self) -> CountedState:

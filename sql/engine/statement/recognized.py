@@ -18,7 +18,6 @@ from sql.plan.logical import Plan
 
 
 def _report(statement: StatementCore, code: RecognizeCode, row: object, error: BaseException) -> None:
-    """Report a row that could not be evaluated."""
     statement.report(row, code.functions.failure(error, code.code))
 
 

@@ -194,7 +194,6 @@ class RunningStatement(StatementCore):
             return self.present(now_ms)
 
     def counters(self) -> dict[str, int]:
-        """The counters."""
         warnings = self.program.warnings
         counts = {**self.counts, "division_by_zero": warnings.division_by_zero}
         if warnings.several_rows:
@@ -215,7 +214,6 @@ class RunningStatement(StatementCore):
             yield from self.into.held()
 
     def held(self) -> Iterable[Event]:
-        """Every event the state refers to."""
         if not self.program.text.keeps_values:
             for window in self.windows:
                 yield from window.held()

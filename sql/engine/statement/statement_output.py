@@ -257,11 +257,9 @@ class Output:
         return self.limit is not None and self.limit.condition.pending
 
     def next_deadline(self) -> int | None:
-        """When the output limit is due next."""
         return None if self.limit is None else self.limit.next_deadline()
 
     def flush(self, now_ms: int) -> list[Emission]:
-        """The bounded source has ended."""
         return []
 
     def advance(self, now_ms: int) -> None:

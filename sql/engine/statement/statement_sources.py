@@ -179,7 +179,6 @@ class Sources:
     # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        """The earliest instant at which something is due."""
         deadlines = [window.next_deadline() for window in self.windows]
         deadlines += [machine.next_deadline() for machine in self.machines.values()]
         if self.subqueries is not None:
@@ -255,7 +254,6 @@ class Sources:
             yield from self.joined.held()
 
     def snapshot(self) -> dict[str, Any]:
-        """The state of the sources, as plain data."""
         return {
             "windows": [window.snapshot() for window in self.windows],
             "joined": None if self.joined is None else self.joined.snapshot(),

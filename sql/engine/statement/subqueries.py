@@ -170,7 +170,6 @@ class Alone:
         self.choice = Choice(self.query, code.finder) if code.reads_relations else None
 
     def takes(self, stream: str) -> Take | None:
-        """The function that takes the events of a stream; None if it keeps none."""
         if stream not in self.query.plan.streams or self.choice is not None:
             return None
         return partial(self._push, stream) if self.value is None else self._counted()
@@ -192,16 +191,13 @@ class Alone:
         return take
 
     def variable_changed(self, name: str, now_ms: int) -> None:
-        """A variable has a new value: rows may leave the windows."""
         self.query.variable_changed(name, now_ms)
         self.advance(now_ms)
 
     def reach(self, now_ms: int) -> None:
-        """The clock says `now_ms`; what is due acts with `advance`."""
         self.query.now_ms = max(self.query.now_ms, now_ms)
 
     def advance(self, now_ms: int) -> None:
-        """Do what is due at or before `now_ms`."""
         self._note(self.query.advance(now_ms))
 
     def _note(self, emissions: list[Emission]) -> None:
@@ -318,7 +314,6 @@ class Subqueries:
             take(row, now_ms)
 
     def variable_changed(self, name: str, now_ms: int) -> None:
-        """A variable has a new value."""
         for query in self.queries:
             query.variable_changed(name, now_ms)
 
@@ -328,7 +323,6 @@ class Subqueries:
             query.reach(now_ms)
 
     def advance(self, now_ms: int) -> None:
-        """Do what is due at or before `now_ms`."""
         for query in self.queries:
             query.advance(now_ms)
 

@@ -84,15 +84,12 @@ class RunningParts:
         self.whole = make()
 
     def push(self, part: Accumulator) -> None:
-        """A part comes."""
         self.whole.merge(part)
 
     def pop(self, part: Accumulator) -> None:
-        """The oldest part goes."""
         self.whole.unmerge(part)
 
     def result(self, groups: Iterable[Group], place: int) -> Any:
-        """The aggregate over all parts."""
         return self.whole.result()
 
 

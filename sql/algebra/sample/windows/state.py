@@ -51,7 +51,6 @@ class StateWindow(Window):
                     loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
 
     def full(self, core: WindowCore, p: Instance, at_ms: int) -> None:
-        """The window closes."""
         first_ms, p.first_ms = p.first_ms, None
         assert first_ms is not None
         core.close(p, first_ms, at_ms)

@@ -119,10 +119,8 @@ class Window(ABC):
     # --- state ----------------------------------------------------------------------------------------------
 
     def pack(self, p: Instance) -> dict[str, Any]:
-        """The state of the instance, as plain data."""
         return {name: getattr(p, name) for name in self.marks}
 
     def unpack(self, p: Instance, state: dict[str, Any]) -> None:
-        """Put a snapshot back."""
         for name in self.marks:
             setattr(p, name, state[name])
