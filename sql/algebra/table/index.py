@@ -125,16 +125,13 @@ class OrderedIndex:
 Index = HashIndex | OrderedIndex
 
 
-class Nowhere:
-    """A key that no row has."""
-
-
-NOWHERE = Nowhere()
+UNFOUND = object()
+"""A key that no row has."""
 
 
 def sought(value: object) -> Hashable:
     """The key by which rows that equal a value are found: NULL and NaN equal nothing."""
-    return NOWHERE if value is None or value != value else key_of(value)
+    return UNFOUND if value is None or value != value else key_of(value)
 
 
 def keys_of(events: Sequence[dict[str, Any]], column: str) -> list[Hashable]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission
-from sql.engine.event_time.stage import EventTimeStage
+from sql.engine.event_time.stage import Behind, EventTimeStage
 from sql.engine.query import QueryDecorator, Running
 from sql.plan.traces import is_stateless
 from sql.rows import as_dict
@@ -103,7 +103,7 @@ class EventTime(QueryDecorator):
         self.stage.restore(seen, self.make_row)
 
 
-class SoleRule:
+class SoleRule(Behind):
     """The only rule behind a stage."""
 
     def __init__(self, member: EventTime) -> None:
@@ -124,12 +124,3 @@ class SoleRule:
 
     def late(self, row: object, at_ms: int) -> list[Emission]:
         return self.member.late(row, at_ms)
-
-    def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
-        return emissions
-
-    def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
-        return stage
-
-    def schedule(self, name: str) -> None:
-        """Nothing to note: the stage reads the rule's deadline."""

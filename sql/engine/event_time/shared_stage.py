@@ -17,7 +17,7 @@ from typing import Any
 from sql.emission import Emission
 from sql.engine.boundary import Boundary
 from sql.engine.event_time.event_time_query import EventTime, SoleRule
-from sql.engine.event_time.stage import EventTimeStage
+from sql.engine.event_time.stage import Behind, EventTimeStage
 from sql.engine.families import At
 from sql.engine.filter_index import FilterIndex
 from sql.engine.query import Running
@@ -27,7 +27,7 @@ from sql.engine.sharing import SHARING_MIN, Defect, Party, parties
 from sql.engine.timers import Timers
 
 
-class Audience:
+class Audience(Behind):
     """The rules behind a shared stage."""
 
     def __init__(self, stage: EventTimeStage, members: Sequence[EventTime], defect: Defect) -> None:

@@ -9,13 +9,14 @@ A stage works for one rule, or for several that treat event time alike (`sql.eng
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import groupby, repeat
 from math import inf
 from operator import attrgetter, itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 from sql.algebra.event_store import pack_row, unpack_row
 from sql.codegen.functions import DATA_ERRORS
@@ -32,30 +33,37 @@ SORT_MIN = 16
 """Fewer arrivals than this part of those that wait are not worth sorting all of them."""
 
 
-class Behind(Protocol):
+class Behind(ABC):
     """The rules a stage works for."""
 
+    @abstractmethod
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events in order of their time stamps; what is due before each is done before it."""
 
+    @abstractmethod
     def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
         """Rows of a table, which have no time."""
 
+    @abstractmethod
     def step_to(self, until_ms: int) -> list[Emission]:
         """The clock moves."""
 
+    @abstractmethod
     def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
         """An event has no time stamp, or one too far ahead."""
 
+    @abstractmethod
     def late(self, row: object, at_ms: int) -> list[Emission]:
         """An event is below the watermark."""
 
     def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
         """A timer of the stage emitted these: rules that share it find them in their inboxes, the only rule
         has them back."""
+        return emissions
 
     def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
         """The stage for one rule alone that has seen the same as this one."""
+        return stage
 
     def schedule(self, name: str) -> None:
         """A rule may have something else to do next, though no event has met it."""
