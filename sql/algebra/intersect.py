@@ -8,13 +8,14 @@ arrival share one queue.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
 from sql.algebra.operator import Composed, FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
-from sql.algebra.retain.queues import Queue
+from sql.algebra.retain.queues import Held, Queue
 from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
@@ -38,7 +39,6 @@ class Intersect(Composed, Policy):
 
     def __init__(self, members: Sequence[Policy]) -> None:
         self.members = members
-        allow_gaps(members)
         self.departure = _departure(members)
         self.has_timers = any(policy.has_timers for policy in members)
 
@@ -78,13 +78,6 @@ class Intersect(Composed, Policy):
         return self._leading().sight(event)
 
 
-def allow_gaps(policies: Iterable[Policy]) -> None:
-    """Events will be taken out of the middle of the queues."""
-    for policy in policies:
-        if isinstance(policy, Queue):
-            policy.allow_gaps()
-
-
 def _departure(policies: Sequence[Policy]) -> Removal:
     kinds = {policy.departure for policy in policies}
     if kinds == {Removal.NEVER}:
@@ -108,15 +101,12 @@ class IntersectedQueue(Composed, Queue):
         self.has_timers = any(member.has_timers for member in members)
         self.leaves_on_arrival = any(member.leaves_on_arrival for member in members)
         super().__init__()
-        self._share()
+        self.hold(self.events)
 
-    def _share(self) -> None:
+    def hold(self, events: deque[Event] | Held) -> None:
+        super().hold(events)
         for member in self.members:
-            member.events = self.events
-
-    def allow_gaps(self) -> None:
-        super().allow_gaps()
-        self._share()
+            member.hold(events)
 
     @property
     def needs_event(self) -> bool:
@@ -137,8 +127,7 @@ class IntersectedQueue(Composed, Queue):
 
     def restore(self, state: Saved, find: FindEvent) -> None:
         super().restore(state, find)
-        self.events = self.members[0].events
-        self._share()
+        self.hold(self.members[0].events)
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         for number, member in enumerate(self.members):

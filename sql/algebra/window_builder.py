@@ -16,7 +16,7 @@ from sql.algebra.gate.batch import EventBatch
 from sql.algebra.gate.gate import Gate
 from sql.algebra.gate.gated_queue import CountedQueue, PeriodicQueue, UpdatePoints
 from sql.algebra.gate.triggers import Trigger
-from sql.algebra.intersect import allow_gaps, intersect
+from sql.algebra.intersect import intersect
 from sql.algebra.key import Key, Reclaim
 from sql.algebra.operator import Chain, Current, LastRow, Operator, Pass
 from sql.algebra.retain.by_key import LatestOf, LatestPerKey
@@ -79,8 +79,6 @@ class WindowBuilder:
         self.read_at_start = variables_in((source.windows, source.lot))
         self.alone = alone
         self.keeps_values = keeps_values and _is_one_window(source)
-        self.gives_back = source.relation is not None or any(plan.name == "merge" for plan in source.windows)
-        """True if events of windows before these, or of a relation, may leave them at any place."""
         self.shown_by = shown_by
         self._compiled: dict[tuple[int, str], Any] = {}
         """Functions of parameters, by window and parameter."""
@@ -176,8 +174,6 @@ class WindowBuilder:
         if not members:
             return Pass()
         policies = [member for member in members if isinstance(member, Policy)]
-        if not self.alone and (len(members) > 1 or self.gives_back):
-            allow_gaps(policies)
         if self.source.union:
             return Union(*members)
         batch = next((member for member in members if isinstance(member, EventBatch)), None)

@@ -26,7 +26,7 @@ from sql.types import Plain, Saved
 
 
 class Held(Collection[Event]):
-    """A queue from whose middle events may be taken: what a `deque` does, and `remove` in O(1)."""
+    """A queue from whose middle events are taken: what a `deque` does, and `discard` in O(1)."""
 
     __slots__ = ("_events",)
 
@@ -40,10 +40,9 @@ class Held(Collection[Event]):
     def popleft(self) -> Event:
         return self._events.popitem(last=False)[0]
 
-    def remove(self, event: Event) -> None:
-        """Take the event out; ValueError if it is not there."""
-        if self._events.pop(event, self) is self:
-            raise ValueError("the event is not in the queue")
+    def discard(self, event: Event) -> bool:
+        """Take the event out; whether it was there."""
+        return self._events.pop(event, self) is None
 
     def clear(self) -> None:
         self._events.clear()
@@ -80,7 +79,6 @@ class Queue(Policy):
     keeps_values = False
     """True if `events` has what each event contributed; when is known of all values of one push together.
     Set before the first event."""
-    queue: type[deque[Event]] | type[Held] = deque
     window = "window"
     """The name of the queue in the text."""
 
@@ -94,13 +92,11 @@ class Queue(Policy):
     """The text of the condition on which an event is refused; empty: `admits` is called."""
 
     def __init__(self) -> None:
-        self.events: deque[Event] | Held = self.queue()
+        self.events: deque[Event] | Held = deque()
 
-    def allow_gaps(self) -> None:
-        """Events will be taken out of the middle: use a queue in which that is cheap.
-        Before the first event."""
-        self.queue = Held
-        self.events = Held()
+    def hold(self, events: deque[Event] | Held) -> None:
+        """Have these events from now on."""
+        self.events = events
 
     def insert(self, event: Event, now: int) -> list[Event]:
         self.events.append(event)
@@ -116,11 +112,14 @@ class Queue(Policy):
         return []
 
     def discard(self, event: Event) -> bool:
-        try:
-            self.events.remove(event)
-        except ValueError:
-            return False
-        return True
+        if isinstance(self.events, deque):
+            if self.events and self.events[0] is event:
+                self.events.popleft()
+                return True
+            # Once one has been taken out of the middle, others are.
+            self.hold(Held(self.events))
+        assert isinstance(self.events, Held)
+        return self.events.discard(event)
 
     def content(self) -> Iterable[Event]:
         return self.events
@@ -152,7 +151,7 @@ class Queue(Policy):
         if isinstance(state, dict) and not self.keeps_values:
             raise CorruptState("a version that could not read them again kept events as values")
         packed = state["values"] if isinstance(state, dict) else state
-        self.events = self.queue(self.unpack(item, find) for item in packed)
+        self.events = deque(self.unpack(item, find) for item in packed)
 
     @property
     def needs_event(self) -> bool:
