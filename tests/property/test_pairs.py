@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from datetime import UTC
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import assume, given
@@ -19,6 +19,8 @@ from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.support import Warnings
 from sql.functions.definition import Context
 from tests.property.patterns import STREAMS, arrivals
+
+Searching = TypeVar("Searching", Pattern, Pairs)
 
 FIRST = ("a=E", "a=E(n = 1)", "a=E(n > 1)")
 SECOND = (
@@ -63,7 +65,7 @@ def builder(pattern: str, bounds: RuleOptions) -> PatternBuilder:
     return PatternBuilder(plan, functions, UTC, bounds)
 
 
-def restarted(pattern: Pattern | Pairs, made: Pattern | Pairs) -> Pattern | Pairs:
+def restarted(pattern: Searching, made: Searching) -> Searching:
     made.start(0)
     made.restore(json.loads(json.dumps(pattern.snapshot())), dict)
     return made
@@ -83,13 +85,14 @@ def test_pairs_give_what_the_nodes_give(
     has_null = any(row.get("n", 0) is None for _, _, row in steps)
     assume(not has_null or bounds.max_pattern_partials > len(steps))
     made = builder(text, bounds)
-    nodes: Pattern | Pairs = made.pattern(raised)
-    pairs = made.fastest()(raised)
+    nodes, pairs = made.pattern(raised), made.fastest()(raised)
     assert isinstance(pairs, Pairs), text
     nodes.start(0)
     for at, stream, row in steps:
         if restarts:
-            nodes, pairs = restarted(nodes, made.pattern(raised)), restarted(pairs, made.fastest()(raised))
+            again = made.fastest()(raised)
+            assert isinstance(again, Pairs)
+            nodes, pairs = restarted(nodes, made.pattern(raised)), restarted(pairs, again)
         assert pairs.deadline() == nodes.deadline(), (text, steps)
         assert pairs.advance(at) == nodes.advance(at), (text, steps)
         if stream in made.plan.streams:
