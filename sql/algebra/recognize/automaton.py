@@ -127,7 +127,7 @@ class RecognizeProgram:
             body = self._compile(pattern.operand, loop)
             self._jumps[loop] = (then, body) if pattern.reluctant else (body, then)
             entry = loop
-            if left and not _may_be_empty(pattern.operand):
+            if left:
                 entry, left = body, left - 1  # the last time for sure is the first one of the loop
         else:
             for _ in range(pattern.high - pattern.low):
@@ -156,13 +156,3 @@ class RecognizeProgram:
 
         visit(step)
         return tuple(found)
-
-
-def _may_be_empty(pattern: RowPattern) -> bool:
-    """True if a pattern can match without a row."""
-    if isinstance(pattern, RowVariable):
-        return False
-    if isinstance(pattern, RowTimes):
-        return pattern.low == 0 or _may_be_empty(pattern.operand)
-    parts = [_may_be_empty(part) for part in pattern.children() if isinstance(part, RowPattern)]
-    return any(parts) if isinstance(pattern, RowChoice) else all(parts)
