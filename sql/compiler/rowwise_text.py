@@ -7,7 +7,9 @@ pour(rows, rules, now_ms, out)     the loop of a family: rules that differ in na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from sys import intern
 from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
@@ -28,6 +30,21 @@ from sql.types import key_of
 Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
 """Takes events, the rule each is for, the instant, and the list that results are added to;
 returns the events that failed."""
+
+
+class Same:
+    """A value that equals only itself, and lives as long as what it is compared with."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 def is_rowwise(plan: Plan) -> bool:
@@ -115,18 +132,31 @@ class RowwiseText:
 
     # --- many rules at once ---------------------------------------------------------------------------------
 
-    def family(self) -> tuple[Any, Callable[[], Pour], bool] | None:
+    @cached_property
+    def family(self) -> tuple[Hashable, Callable[[], Pour], bool] | None:
         """The part shared by all rules that differ from this one in name and first condition alone; what
         compiles a loop for them; whether every event comes out of it.
 
-        The filter index decides the first condition. What fails is done again by the rule's
-        own code, which reports it.
+        The filter index decides the first condition. What fails is done again by the rule's own code, which
+        reports it. Each change of a rule makes the index anew: what is shared is found once, and the loop is
+        written again for the first rule of each family, as texts that stay would spread the rules in memory.
         """
         if self.is_timed or self.plan.analytics:
             return None
+        text, bound = self._family_loop()
+        own = (self.functions.writer.warnings, self.functions.writer.context)
+        if any(value is mine for value in bound.values() for mine in own):
+            return None
+        used = (
+            (name, value if isinstance(value, frozenset) else Same(value)) for name, value in bound.items()
+        )
+        signature = intern(text.text), frozenset(used)
+        return signature, lambda: Generated(*self._family_loop())["pour"], not self._rest_of_conditions()
+
+    def _family_loop(self) -> tuple[SourceWriter, dict[str, Any]]:
+        """The loop of the family, and the values that its names stand for."""
         writer, names = SourceWriter(), Names()
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission}
-        own = (self.functions.writer.warnings, self.functions.writer.context)
         loop = self._loop(writer, names)
         with writer.block("def pour(rows, rules, now_ms, out):"):
             writer.line("failed = []")
@@ -135,14 +165,7 @@ class RowwiseText:
                 loop.test(self._rest_of_conditions())
                 write_row(loop, self.plan, "out.append(Emission(q.name, now_ms, 'rows', [", "]))")
             writer.line("return failed")
-        if any(value is mine for value in names.bound.values() for mine in own):
-            return None
-        bound = sorted(
-            (name, value if isinstance(value, frozenset) else id(value))
-            for name, value in names.bound.items()
-        )
-        signature = writer.text, tuple(bound)
-        return signature, lambda: Generated(writer, names.bound)["pour"], not self._rest_of_conditions()
+        return writer, names.bound
 
     def _rest_of_conditions(self) -> list[Bound]:
         """The conditions without the first part of the first of them."""

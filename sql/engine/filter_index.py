@@ -28,7 +28,7 @@ from sql.emission import Emission
 from sql.engine.families import At, Family, Kin
 from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition, indexable
 from sql.engine.query import Running, RunningQuery
-from sql.engine.rowwise_query import Rowwise
+from sql.engine.rowwise_query import Rowwise, row_family_of
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.window_family import window_family_of
 from sql.engine.sharing import Party
@@ -77,7 +77,7 @@ def entry_of(query: Running | Party[Any, Any], order: int, type_: str | None) ->
 def kin_of(query: Running | Party[Any, Any]) -> Kin[Any] | None:
     """The family of all rules that differ from this one in the constants of their first condition."""
     if isinstance(query, Rowwise):
-        return query.kin
+        return row_family_of(query)
     return window_family_of(query) if isinstance(query, SampledQuery) else None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -39,16 +38,6 @@ class Rowwise(RunningQuery, Running):
         self.events = self.code["push"]
         self.failed = 0
         """The number of events of its family's loop that failed, since the filter index last read it."""
-
-    @cached_property
-    def kin(self) -> Kin[Rowwise] | None:
-        """The family of all rules that differ from this one in name and first condition only. Found once,
-        because each change of a rule makes the filter index anew."""
-        found = self.text.family() if self.plan.emits_as_made else None
-        if found is None:
-            return None
-        signature, compiled, is_open = found
-        return Kin(signature, lambda: RowFamily(compiled(), is_open))
 
     # --- driving --------------------------------------------------------------------------------------------
 
@@ -123,6 +112,15 @@ class Rowwise(RunningQuery, Running):
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.restore_head(snapshot)
         self.context.start_ms = snapshot["start"]
+
+
+def row_family_of(query: Rowwise) -> Kin[Rowwise] | None:
+    """The family of all rules that differ from this one in name and first condition only."""
+    found = query.text.family if query.plan.emits_as_made else None
+    if found is None:
+        return None
+    signature, compiled, is_open = found
+    return Kin(signature, lambda: RowFamily(compiled(), is_open))
 
 
 class RowFamily(Family[Rowwise, Rowwise]):
