@@ -64,8 +64,8 @@ def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What is forgotten: a gateway, a rule, or a rule of a gateway. `keeps_records`: its records and windows
-    stay."""
+    """A gateway, a rule, or a rule of a gateway that the tables are to forget. `keeps_records`: its records
+    and windows stay."""
 
     gateway: str | None = None
     rule: str | None = None

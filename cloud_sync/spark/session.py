@@ -116,8 +116,8 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
 
 @contextmanager
 def _alive(started: SparkSession) -> Iterator[None]:
-    """What fails because Spark's Java process is gone leaves the block as SparkEnded; so does a block that
-    has not noticed it, as its last result may be a part."""
+    """Raises SparkEnded if Spark's Java process has ended within the block, also where the block has not
+    failed: its last result may be incomplete."""
     from py4j.protocol import Py4JNetworkError
 
     try:
@@ -135,7 +135,7 @@ ENDED = (
 
 
 def _end_of(started: SparkSession) -> str:
-    """How the Java process has ended, in brackets; empty if that is not a process of this one."""
+    """The signal or exit code of the Java process, in brackets; empty if it is no child of this process."""
     process = vars(started.sparkContext._gateway).get("proc")
     try:
         code = None if process is None else process.wait(timeout=5)
@@ -258,7 +258,7 @@ def remedied(text: str, *signs: int | str | None) -> str:
 
 
 def errors_of_spark() -> tuple[type[Exception], ...]:
-    """What Spark raises; nothing where it is not installed."""
+    """The classes of Spark's errors; none where it is not installed."""
     try:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException

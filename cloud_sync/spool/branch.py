@@ -1,8 +1,8 @@
-"""Another branch of a spool: what its last heartbeat has told, and what follows for the spool that goes on.
+"""The counters of a spool that was restored from an older copy while another branch of it had gone on.
 
-A spool that was restored from an older copy has the counters of the copy. Its heartbeats count the rows of
-both branches, or `missing` of the cloud job would be less than what is missing: the tables have the rows
-that the other branch has uploaded.
+The restored spool has the counters of the copy, and the tables have rows that the other branch has uploaded.
+So that `missing` of the cloud job is right, the counters take over those of the other branch's last
+heartbeat.
 """
 
 from __future__ import annotations

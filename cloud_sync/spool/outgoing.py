@@ -156,9 +156,9 @@ class Outgoing:
             self._state.write({BEAT: str(beat).encode()})
 
     def leave_out(self, other: Branch) -> None:
-        """Leave out the numbers of another branch of this spool, those that it has told and perhaps some
-        more: rows that were stored since the spool was opened, and those to come, get numbers behind them.
-        Rows before keep theirs: the other branch has them too. From now on the counters are of both."""
+        """Give rows that were stored since the spool was opened, and those to come, numbers behind those of
+        another branch of this spool, of which it may have given more than it has told. Earlier rows keep
+        theirs, because the other branch has them too. The counters are those of both branches from now on."""
         store = self._store
         with store.lock:
             last_seq = store.next_seq - 1

@@ -35,7 +35,8 @@ def _codes(error: Exception) -> set[str]:
 
 
 def _remedy_of_settings(environment: Mapping[str, str]) -> str | None:
-    """What the environment lacks for S3, of which obstore fails without an answer of the store."""
+    """The remedy for a setting of S3 that the environment lacks: obstore fails then without an answer of the
+    store. None if nothing is lacking."""
     address = environment.get("AWS_ENDPOINT_URL") or environment.get("AWS_ENDPOINT") or ""
     if address.startswith("http://") and "AWS_ALLOW_HTTP" not in environment:
         return "for an http:// address set AWS_ALLOW_HTTP=true"

@@ -347,8 +347,8 @@ class Catalog:
 def _united(
     columns: Iterable[str], sides: Sequence[tuple[Mapping[str, Type], Mapping[str, tuple[str, ...]]]]
 ) -> dict[str, tuple[str, ...]]:
-    """What the events in columns have, by the columns and fields of each side: of a column that one of them
-    gives without saying so, nothing is known."""
+    """The columns of the events in `columns`, by the columns and fields of each of `sides`. A column that one
+    side has without known fields is left out."""
     out = {}
     for name in columns:
         given = [fields.get(name) for held, fields in sides if name in held]

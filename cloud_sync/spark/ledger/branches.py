@@ -1,8 +1,8 @@
-"""Spools that were restored from an older copy: what another branch of them has uploaded and not told.
+"""Rows that the other branch of a restored spool has stored after its last heartbeat.
 
-The heartbeat of such a spool counts what the other branch had told by its own last heartbeat. What that has
-uploaded afterwards is among the numbers that the spool has left out; up to the highest of these that has
-arrived, all were given to rows. Nobody knows of later ones.
+A spool that was restored from an older copy counts in its heartbeats the rows that the other branch had told
+of in its own last one. Later rows of that branch have sequence numbers that the spool has left out. If a row
+with one of these has arrived, all numbers up to it belong to rows; numbers behind it are unknown.
 """
 
 from __future__ import annotations

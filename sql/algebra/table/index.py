@@ -74,7 +74,7 @@ class HashIndex:
         self.rows.discard(self.key(event), event)
 
     def whole_key(self, row: Event) -> Hashable:
-        """What no two rows of a unique index have in common."""
+        """The key that a unique index holds at most once."""
         return self.key(row)
 
     def holder(self, row: Event) -> Event | None:
@@ -111,7 +111,7 @@ class OrderedIndex:
         return () if rows is None or has_null(key) else rows.between(*span)
 
     def whole_key(self, row: Event) -> Hashable:
-        """What no two rows of a unique index have in common; a row with NULL has something of its own."""
+        """The key and value that a unique index holds at most once; a row with NULL collides with none."""
         key, value = self.key(row), self.value(row)
         return row if value is None or has_null(key) else (key, placed(value))
 
