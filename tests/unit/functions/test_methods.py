@@ -47,6 +47,9 @@ def test_what_a_method_gives(text: str, expected: object) -> None:
     ("text", "hint"),
     [
         ("s.substring(1, 2)", "write substring(x, start, length); Java's method takes an end"),
+        ("s.charAt(0)", "write substring(x, n, 1)"),
+        ("Integer.parseInt(s)", 'write cast(x, "bigint")'),
+        ("n.get('hour')", "write year(x), month(x), day(x), hour(x), minute(x) or second(x)"),
         ("at.plus(1 month)", "months and years have no fixed length: write days"),
         ("s.reverse2()", "did you mean 'reverse'?"),
         ("s.rtrim()", "a function has this name: write rtrim(x, …)"),
