@@ -116,15 +116,29 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
 
 @contextmanager
 def _alive(started: SparkSession) -> Iterator[None]:
-    """Raises SparkEnded if Spark's Java process has ended within the block, also where the block has not
-    failed: its last result may be incomplete."""
-    from py4j.protocol import Py4JNetworkError
-
+    """Raises SparkEnded if Spark's Java process has ended within the block: whatever error that has caused,
+    and also where the block has not failed, because its last result may be incomplete."""
     try:
         yield
-        started.sparkContext._jvm.System.nanoTime()  # type: ignore[union-attr]
-    except (Py4JNetworkError, ConnectionError) as error:
-        raise SparkEnded(ENDED.format(_end_of(started))) from error
+    except Exception as error:
+        if _has_ended(started):
+            raise SparkEnded(ENDED.format(_end_of(started))) from error
+        raise
+    if _has_ended(started):
+        raise SparkEnded(ENDED.format(_end_of(started)))
+
+
+def _has_ended(started: SparkSession) -> bool:
+    """True if the Java process does not answer. py4j has several errors for that: one for a lost connection,
+    and the one for a name that Java does not have."""
+    from py4j.protocol import Py4JError
+
+    jvm: Any = started._jvm
+    try:
+        jvm.System.nanoTime()
+    except (Py4JError, OSError):
+        return True
+    return False
 
 
 ENDED = (

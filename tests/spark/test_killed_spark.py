@@ -63,6 +63,28 @@ def test_a_java_that_does_not_start_is_told_in_a_line(
     assert not out.exists()
 
 
+NAME_LOST = """
+from py4j.protocol import Py4JError
+from cloud_sync.spark.session import SparkEnded, session
+try:
+    with session("local[1]") as spark:
+        java = spark.sparkContext._gateway.proc
+        java.kill()
+        java.wait()
+        raise Py4JError("org.apache.spark.sql.functions.lit does not exist in the JVM")
+except SparkEnded as error:
+    print(error)
+"""
+
+
+def test_a_killed_java_is_named_whatever_py4j_makes_of_it() -> None:
+    """Between two commands py4j takes the silence of Java for a name that Java does not have."""
+    done = subprocess.run([sys.executable, "-c", NAME_LOST], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(
+        "Spark's Java process has ended in the middle of the work (SIGKILL): mostly"
+    )
+
+
 @pytest.mark.parametrize("place", ["_lease.json", "records/run=*", "fleet/run=*"])
 def test_a_killed_java_is_named_with_the_remedy_and_nothing_is_half_written(
     spark: Any, bucket: Path, out: Path, place: str
