@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from cloud_sync.names import ARRIVALS_FOLDER, arrival_hour
+from cloud_sync.spark.contract.fields import LAST_MS
 from cloud_sync.spark.storage import Storage
 
 LOOKBACK_MS = 3_600_000
@@ -22,7 +23,6 @@ IN_TURN = 4
 FOLDERS_MAX = 100
 """The most near folders that a run lists. With more, months after the last run, it lists the whole bucket."""
 _DAY, _HOUR = re.compile(r"day=\d{4}-\d\d-\d\d"), re.compile(r"hour=\d\d")
-_LAST_MS = 253_402_300_799_999  # the end of the year 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Listing:
 
 def recent(bucket: Storage, last: Listing, at_ms: int, lookback_ms: int) -> Listing:
     """The hours that may have something new since the last listing, and those whose turn it is."""
-    bounds = max(0, last.at_ms - lookback_ms), min(at_ms + lookback_ms, _LAST_MS)
+    bounds = max(0, last.at_ms - lookback_ms), min(at_ms + lookback_ms, LAST_MS)
     low, high = map(arrival_hour, bounds)
     days = _folders(bucket, ARRIVALS_FOLDER, _DAY)
     near = [folder for day in days for folder in _near(bucket, day, low, high)]

@@ -15,12 +15,11 @@ from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import nothing
 
 NUMBERS = ("highest_seq", "stored", "uploaded", "waiting", "set_aside", "dropped", "expired", "lost")
-LEFT_OUT = "ARRAY<ARRAY<BIGINT>>"
-"""Pairs: the highest number that the other branch has told, and the next one of the spool itself."""
+TOLD = ", ".join(f"{name} BIGINT" for name in NUMBERS) + ", left_out ARRAY<ARRAY<BIGINT>>"
+"""The counters of a heartbeat; `left_out` has pairs: the highest number that the other branch has told, and
+the next one of the spool itself."""
 HEARTBEATS = (
-    "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, "
-    + ", ".join(f"{name} BIGINT" for name in NUMBERS)
-    + f", left_out {LEFT_OUT}"
+    f"name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, {TOLD}"
 )
 """The newest heartbeat of each spool. `left_out`: the sequence numbers that it has left out for another
 branch of it (NULL in those of earlier versions and of spools without branches). A file that is no heartbeat
@@ -70,8 +69,7 @@ def _second(instant_ms: int) -> str:
 
 def _parsed(files: DataFrame) -> DataFrame:
     """One row per file: its heartbeat, or the reason why the file is not one."""
-    numbered = ", ".join(f"{name} BIGINT" for name in NUMBERS)
-    schema = f"gateway STRING, spool STRING, at BIGINT, {numbered}, left_out {LEFT_OUT}"
+    schema = f"gateway STRING, spool STRING, at BIGINT, {TOLD}"
     text = F.when(F.col("length") <= BYTES_MAX, F.col("content").cast("STRING"))
     placed = F.udf(_name, "STRING", useArrow=False)
     told = files.select(
