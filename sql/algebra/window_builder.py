@@ -20,7 +20,6 @@ from sql.algebra.intersect import intersect
 from sql.algebra.key import Key, Reclaim
 from sql.algebra.operator import Chain, Current, LastRow, Operator, Pass
 from sql.algebra.retain.by_key import LatestOf, LatestPerKey
-from sql.algebra.retain.data_clock import check_stamp
 from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
@@ -28,15 +27,14 @@ from sql.algebra.retain.queues import READ_NO_EVENT, Lifetime, Queue
 from sql.algebra.union import Union
 from sql.algebra.windows.catalog import WINDOWS, Computed, Start
 from sql.algebra.windows.lots import LOT_ENTRIES
+from sql.algebra.windows.parameters import Parameters, period, size, time_of
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.codegen.functions import FunctionSet, constant_value
-from sql.errors import DataError
 from sql.plan.bound import Bound, reads_present
 from sql.plan.clauses import (
     LotPlan,
     LotWindowPlan,
-    PeriodArgument,
     PredicatePlan,
     SourcePlan,
     WindowPlan,
@@ -46,7 +44,6 @@ from sql.plan.options import RuleOptions
 from sql.plan.rewriting import without_event
 from sql.plan.walk import variables_in
 from sql.rows import as_dict
-from sql.types import literal
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,8 +77,7 @@ class WindowBuilder:
         self.alone = alone
         self.keeps_values = keeps_values and _is_one_window(source)
         self.shown_by = shown_by
-        self._compiled: dict[tuple[int, str], Any] = {}
-        """Functions of parameters, by window and parameter."""
+        self.parameters = Parameters(functions)
 
     def build(self, now_ms: int, owner: Owner, started: Callable[[], int]) -> Operator:
         """The operator for the source's windows, starting at `now_ms`; `started` returns the start of the
@@ -103,7 +99,7 @@ class WindowBuilder:
         keys = group.arguments["keys"]
         if inner[0].name == "time" and keys == self.shown_by:
             return Lifetime(self._argument(inner[0], "period", "period"), self.zone, Removal.ANY)
-        key = self._key(group, "keys", keys)
+        key = self.parameters.key(group, "keys", keys)
         make = self._as_at_start(lambda: self._line(inner[0], now_ms))
         return QueuePerKey(keys, key, make, self.options.max_groups)
 
@@ -124,24 +120,13 @@ class WindowBuilder:
         assert isinstance(window, Queue)
         return window
 
-    def _once(self, plan: WindowPlan | LotPlan, name: str, make: Callable[[], Any]) -> Any:
-        """The result of `make`, computed once for all instances."""
-        place = (id(plan), name)
-        if place not in self._compiled:
-            self._compiled[place] = make()
-        return self._compiled[place]
-
-    def _key(self, plan: WindowPlan | LotPlan, name: str, nodes: tuple[Bound, ...]) -> Any:
-        """The function of an event's key, compiled once."""
-        return self._once(plan, name, lambda: self.functions.key(nodes))
-
     def _grouped(self, plans: list[WindowPlan], owner: Owner) -> Operator:
         group, *inner = plans
         merge = next((i for i, plan in enumerate(inner) if plan.name == "merge"), len(inner))
         rest = inner[merge + 1 :]
         names = [] if rest else key_names(group)
         keys = group.arguments["keys"]
-        values = self._once(group, "values", lambda: [self.functions.value(key) for key in keys])
+        values = self.parameters.once(group, "values", lambda: [self.functions.value(key) for key in keys])
 
         def make(key: Hashable, first: Event) -> Operator:
             columns = {name: value(first) for name, value in zip(names, values, strict=False)}
@@ -149,7 +134,7 @@ class WindowBuilder:
 
         hint = self.source.reclaim_ms
         reclaim = Reclaim(*hint) if hint else None
-        key_of = self._key(group, "keys", keys)
+        key_of = self.parameters.key(group, "keys", keys)
         grouped = Key(key_of, self._as_at_start(make), reclaim, self.options.max_groups)
         return Chain(grouped, self._stages(rest, {}, 0, owner)) if rest else grouped
 
@@ -209,13 +194,16 @@ class WindowBuilder:
         if kind in ("reference", "include"):
             return constant_value(argument, self.functions)
         if kind == "timestamp":
-            read = self._once(plan, name, lambda: self.functions.value(argument))
-            return Computed(argument, _time_of(read), read, not reads_present(argument))
+            read = self.parameters.once(plan, name, lambda: self.functions.value(argument))
+            own_time = self.parameters.of_arrival(plan, "time", lambda: time_of(read))
+            return Computed(argument, own_time, read, not reads_present(argument))
         if kind == "keys":
-            key = self._key(plan, name, argument)
+            key = self.parameters.key(plan, name, argument)
             return Computed(argument, key, key)
         if kind == "criteria":
-            return self._once(plan, name, lambda: self.functions.criteria(argument, nulls_lowest=True))
+            return self.parameters.of_arrival(
+                plan, name, lambda: self.functions.criteria(argument, nulls_lowest=True)
+            )
         if kind == "predicate":
             return self._predicate(plan, name, argument)
         return argument
@@ -227,7 +215,7 @@ class WindowBuilder:
             tests = [self.functions.value(test) for test in (predicate.test, without_event(predicate.test))]
             return *tests, arguments, lambda: [make() for make in makers]
 
-        return Predicate(predicate.test, *self._once(plan, name, compiled))
+        return Predicate(predicate.test, *self.parameters.once(plan, name, compiled))
 
     def _derived(
         self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], owner: Owner
@@ -241,7 +229,7 @@ class WindowBuilder:
             extras = [(name, self.functions.value(bound)) for name, bound in plan.arguments.get("extras", ())]
             return _tuple_of(values), extras
 
-        value, extras = self._once(plan, "derived", compiled)
+        value, extras = self.parameters.once(plan, "derived", compiled)
 
         def extra_columns(event: Event | None) -> dict[str, Any]:
             row: dict[str, Any] = {}
@@ -262,7 +250,7 @@ class WindowBuilder:
     def _lot(self, lot: LotPlan, now_ms: int, started: Callable[[], int]) -> Operator:
         if not lot.partition_by:
             return self._lot_window(lot, now_ms)
-        key_of = self._key(lot, "partition", lot.partition_by)
+        key_of = self.parameters.key(lot, "partition", lot.partition_by)
         return Key(key_of, self._as_at_start(lambda key, event: self._lot_window(lot, started())))
 
     def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
@@ -276,7 +264,7 @@ class WindowBuilder:
         window = self._gated(line, lot, now_ms)
         if not lot.unique:
             return window
-        latest = LatestPerKey(lot.unique, self._key(lot, "unique", lot.unique))
+        latest = LatestPerKey(lot.unique, self.parameters.key(lot, "unique", lot.unique))
         return LatestOf(window, latest) if isinstance(window, Policy) else Chain(window, latest)
 
     def _gated(self, line: Queue, lot: LotPlan, now_ms: int) -> Operator:
@@ -302,46 +290,12 @@ class WindowBuilder:
         return {"creation": now_ms, "epoch": 0, "first_event": None}[align]
 
 
-def _time_of(value: Callable[[Event], Any]) -> Callable[[Event], Any]:
-    """An event's own time in ms, or None; DataError where it is anything but a finite number or NULL."""
-
-    def time_of(event: Event) -> Any:
-        found = value(event)
-        if found.__class__ is not int and found is not None:
-            check_stamp(found)
-        return found
-
-    return time_of
-
-
 def _tuple_of(values: list[Callable[..., Any]]) -> Callable[[Event], Any]:
     if not values:
         return lambda event: None
     if len(values) == 1:
         return values[0]
     return lambda event: tuple(value(event) for value in values)
-
-
-def period(argument: PeriodArgument, functions: FunctionSet, *, zero_allowed: bool = False) -> Period:
-    """The length of time of a parameter, with the present values of variables."""
-    amounts: dict[str, Any] = {}
-    for bound, unit in argument.parts:
-        amount = constant_value(bound, functions)
-        if amount.__class__ not in (int, float):
-            raise DataError(f"a length of time is a number, not {literal(amount)}", argument.span)
-        amounts[unit] = amount
-    try:
-        return Period.of(amounts, zero_allowed=zero_allowed)
-    except ValueError as error:
-        raise DataError(str(error), argument.span) from error
-
-
-def size(argument: Bound, functions: FunctionSet) -> int:
-    """The size of a parameter, with the present values of variables."""
-    value = constant_value(argument, functions)
-    if value.__class__ is not int or value < 1:
-        raise DataError(f"a size is a whole number of at least 1, not {literal(value)}", argument.span)
-    return value
 
 
 def _is_one_window(source: SourcePlan) -> bool:

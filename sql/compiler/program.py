@@ -70,8 +70,6 @@ class Program(SharedCode):
             if source.recognize is not None
         }
         """The sources with match_recognize, by their place."""
-        for builder in self.builders:  # errors of a filter are reported with their place in the text
-            self.functions.spans |= builder.functions.spans
         self.join = join_code(plan, self.functions) if plan.joins else None
         self.item_keys = self._item_keys()
         self.text = StatementText(StatementFrame(plan, self, self.answers, use, self._window(env.now_ms)))
@@ -89,6 +87,8 @@ class Program(SharedCode):
 
     def _builder(self, source: SourcePlan) -> WindowBuilder:
         functions = self.function_set(joined=source.rows_are_tuples)
+        # Errors of its filter and its windows are reported with their place in the text.
+        functions.spans, functions.lines = self.functions.spans, self.functions.lines
         alone = drives(self.plan) and self.use != "observed"
         kept = alone and keeps_values(self.plan)
         return WindowBuilder(

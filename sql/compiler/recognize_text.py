@@ -20,7 +20,7 @@ from sql.algebra.kept import Accumulated
 from sql.algebra.recognize import HeldRecognizer, Recognizer
 from sql.algebra.recognize.automaton import RecognizeProgram
 from sql.algebra.recognize.readings import Reading, Rules
-from sql.algebra.window_builder import period
+from sql.algebra.windows.parameters import period
 from sql.codegen.expression_code import Code
 from sql.codegen.functions import PatternReader
 from sql.codegen.loop import LoopWriter

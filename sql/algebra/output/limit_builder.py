@@ -34,7 +34,7 @@ from sql.algebra.output.output_triggers import (
     OutputTrigger,
     WhenExpression,
 )
-from sql.algebra.window_builder import period, size
+from sql.algebra.windows.parameters import period, size
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.emission import Out

@@ -18,6 +18,7 @@ from sql.algebra.table.index import Index, Indexes
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.row import Change, KeptRow, Written, row_class
 from sql.algebra.table.searched import FindRange, KeyIndex
+from sql.codegen.functions import DATA_ERRORS
 from sql.plan.declared import WindowDeclaration
 
 
@@ -50,6 +51,10 @@ class NamedWindow:
         """Grows with every change: a reader that keeps results computed from the rows compares it."""
         self.begin: Callable[[int], None] = lambda now_ms: None
         """Called before the data windows work, where several named windows share their functions."""
+        self.check: Callable[[Event], None] = lambda event: None
+        """Raises what the data windows would raise of a row that enters."""
+        self.failure: Callable[[BaseException], BaseException] = lambda error: error
+        """An error of the data windows, as it is reported."""
         self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
         """Called for every change. The engine passes it on to the consumers."""
         self.entered: Callable[[NamedWindow, Mapping[str, Any]], None] = lambda window, row: None
@@ -121,12 +126,19 @@ class NamedWindow:
         return [event.row for event in came], [event.row for event in before]
 
     def _apply(self, delta: Delta, now_ms: int) -> Delta:
-        """Let the data windows take a change in."""
+        """Let the data windows take a change in: all of it or nothing."""
         self.begin(now_ms)
         leaving = [Delta((), delta.removed)] if delta.removed else []
+        parts = (*leaving, *(Delta((event,)) for event in delta.inserted))
         posts: list[Delta] = []
-        for part in (*leaving, *(Delta((event,)) for event in delta.inserted)):
-            posts += self._noted(self.operator.push(part, now_ms))
+        try:
+            if len(parts) > 1:  # what one row raises it raises before it changes anything
+                for event in delta.inserted:
+                    self.check(event)
+            for part in parts:
+                posts += self._noted(self.operator.push(part, now_ms))
+        except DATA_ERRORS as error:
+            raise self.failure(error) from error
         return self._posted(posts)
 
     def advance(self, now_ms: int) -> Delta:

@@ -22,7 +22,7 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.shared_code import Environment, Seat, SharedCode
 from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement
-from sql.errors import CorruptState
+from sql.errors import CorruptState, DataError
 from sql.plan.bound import AggregateCall
 from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
@@ -68,8 +68,13 @@ class WindowCode(SharedCode):
         assert isinstance(plan.acts, WindowDeclaration)
         self.declaration = plan.acts
         self.batches = any(WINDOWS[item.name].role == "batch" for item in self.declaration.source.windows)
-        self.builder = WindowBuilder(self.declaration.source, plan.options, self.function_set(shape="kept"))
+        functions = self.function_set(text=plan.text, shape="kept")
+        self.builder = WindowBuilder(self.declaration.source, plan.options, functions)
         self.read_at_start = read_at_start(plan)
+
+    def failure(self, error: BaseException) -> DataError:
+        """An error of the windows, with its place in the statement that declares them."""
+        return DataError(f"named window '{self.declaration.name}': {self.builder.functions.failure(error)}")
 
 
 class WindowStatement(DeclaringStatement[NamedWindow]):
@@ -82,6 +87,8 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         self.began = env.catalog.values_of(code.read_at_start)
         operator = code.builder.build(env.now_ms, Nobody(), lambda: env.now_ms)
         self.relation = NamedWindow(code.declaration, operator, batches=code.batches)
+        self.relation.check = code.builder.parameters.check
+        self.relation.failure = code.failure
         if env.partition is not None:
             self.relation.begin = self.seat.take
         self.relation.publish = env.catalog.loop.publish

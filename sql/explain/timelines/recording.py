@@ -14,8 +14,8 @@ from typing import Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Chain, Pass
 from sql.algebra.sample.windows.group_entry import GROUP_ENTRIES
-from sql.algebra.window_builder import period
 from sql.algebra.windows.catalog import WINDOWS
+from sql.algebra.windows.parameters import period
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program

@@ -71,11 +71,23 @@ def test_booleans_in_place_of_numbers_are_as_the_manual_says(expression: str, va
             "select b from pattern [every a=m(dev = 1) -> [a.v:] b=m until c=m(dev = 3)]",
             "1:47: cannot evaluate a.v: a number of matches is a whole number, not string 'x'",
         ),
+        (
+            "select dev from m#timetolive(v - 1)",
+            "1:30: cannot evaluate v - 1: '-' takes numbers, not string and bigint",
+        ),
     ],
 )
 def test_reasons_have_a_place_also_inside_a_statement(text: str, reason: str) -> None:
     errors = [found.error for found in free(text).push("m", [{"v": "x", "dev": 1}], 0) if found.error]
     assert errors == [reason]
+
+
+def test_an_error_in_a_parameter_of_a_named_window_names_the_window() -> None:
+    engine = free("select v from m where v is null")
+    run_script(engine, "create window Kept#sort(3, v - 1) as (v int); insert into Kept select v from m", 0)
+    (error,) = [found.error for found in engine.push("m", [{"v": "x"}], 0) if found.error]
+    reason = "'-' takes numbers, not string and bigint"
+    assert error == f"named window 'Kept': 1:28: cannot evaluate v - 1: {reason}"
 
 
 @pytest.mark.parametrize("action", ["delete from Kept where k = e.dev", "update Kept set k = 'y'"])
