@@ -10,7 +10,7 @@ from sql.aggregates.base import Accumulator, EventView, Removal
 from sql.aggregates.wrap import Around, distinct
 from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
-from sql.errors import over_max_groups
+from sql.errors import DataError, over_max_groups
 from sql.plan.bound import AggregateCall
 from sql.rows import columns_of, match_of
 from sql.types import Saved
@@ -48,6 +48,14 @@ def argument_of(call: AggregateCall, functions: FunctionSet) -> EventFunction:
         return argument
     passes = functions.true(call.filter)
     return lambda event: argument(event) if passes(event) else SKIP
+
+
+def check_at(accumulator: Accumulator, value: object, call: AggregateCall) -> None:
+    """Raise the DataError of an accumulator that cannot take the value, with the place of its argument."""
+    try:
+        accumulator.check(value)
+    except DataError as error:
+        raise DataError(str(error), call.place) from error
 
 
 class AsRows(Around):

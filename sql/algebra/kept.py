@@ -241,32 +241,30 @@ class Accumulated:
         text = argument_text(loop.expressions, call.definition, call.args)
         condition = "" if call.filter is None else loop.expressions.true(call.filter)
         loop.reader.load(loop.source)
-        span = call.args[0].span if call.args else call.span
         if call.filter is None:
-            loop.line(f"{self.local} = {text}", span)
+            loop.line(f"{self.local} = {text}", call.place)
             return
         loop.line(f"{self.local} = {loop.expressions.names.bind(SKIP, 'SKIP')}")
         with loop.source.block(f"if {condition}:", call.filter.span):
-            loop.line(f"{self.local} = {text}", span)
+            loop.line(f"{self.local} = {text}", call.place)
 
     def check(self, loop: LoopWriter, owner: str = "g.") -> None:
         """Raise, before anything changes, where the accumulator cannot take the value or a further group of
         dimensions of its own."""
         if not self.is_checked:
             return
-        span = self.call.args[0].span if self.call.args else self.call.span
         unsure = [f"{self.local} is not SKIP"] if self.call.filter else []
         if self.call.group_by is not None:
             key = f"own_{self.place}"
             with loop.source.block(f"if {unsure[0]}:") if unsure else nullcontext():
                 loop.inner().key(self.call.group_by, key)
-                loop.line(f"{self.owner(owner)}.make_room({key})", span)
+                loop.line(f"{self.owner(owner)}.make_room({key})", self.call.place)
         if not self.refuses_values:
             return
         if self.call.inline is not None and self.call.inline.is_scaled:  # a sum, which takes every float
             unsure.append(f"{self.local}.__class__ is not float")
         with loop.source.block(f"if {' and '.join(unsure)}:") if unsure else nullcontext():
-            loop.line(f"{self.owner(owner)}.check({self.local})", span)
+            loop.line(f"{self.owner(owner)}.check({self.local})", self.call.place)
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
         if self.call.definition.ever and not enters:

@@ -243,7 +243,7 @@ class WindowBuilder:
                     row |= {column: item for column, item in as_dict(event.row).items() if column != "$meta"}
             return row
 
-        return Derived(statistic, value, extra_columns, owner, key_columns, plan.name == "size")
+        return Derived(statistic, value, extra_columns, owner, key_columns, plan.name == "size", plan.span)
 
     # --- stream queries -------------------------------------------------------------------------------------
 

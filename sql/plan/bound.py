@@ -150,6 +150,11 @@ class AggregateCall(Record):
         is_plain = not self.distinct and self.filter is None and self.group_by is None
         return self.definition.inline if is_plain and not self.constants and len(self.args) <= 1 else None
 
+    @property
+    def place(self) -> Span:
+        """The place of its argument in the text, to which a value that it refuses belongs."""
+        return self.args[0].span if self.args else self.span
+
 
 class AnalyticCall(Record):
     """One analytic function: `lag(x, 1) OVER (PARTITION BY k WHEN c)`."""

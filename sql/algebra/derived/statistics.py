@@ -16,6 +16,7 @@ from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Row
+from sql.errors import DataError, Span
 from sql.types import Plain, Saved
 
 
@@ -81,6 +82,7 @@ class Derived(Operator):
     owner   the statement around it
     key     the columns a groupwin adds, fixed for the instance
     changes_only   post only when the properties differ from before (size)
+    place   of the window in the text, to which a value that the statistic refuses belongs
     """
 
     def __init__(
@@ -91,12 +93,14 @@ class Derived(Operator):
         owner: Owner,
         key: Row,
         changes_only: bool,
+        place: Span,
     ) -> None:
         self.statistic = statistic
         self.value = value
         self.extras = extras
         self.owner = owner
         self.changes_only = changes_only
+        self.place = place
         self.last: Row = {**key, **statistic.result(), **extras(None)}
         self.current: Event | None = None
 
@@ -121,6 +125,8 @@ class Derived(Operator):
         for event in events:
             try:
                 self.statistic.add(self.value(event), event)
+            except DataError as error:
+                self.owner.fail(event.row, DataError(str(error), self.place))
             except DATA_ERRORS as error:
                 self.owner.fail(event.row, error)
             else:

@@ -13,6 +13,7 @@ from sql.algebra.retain.data_clock import Stamps
 from sql.algebra.retain.predicate import Builtins, Predicate
 from sql.algebra.stored import PLAIN, Stored
 from sql.calendar.period import Period
+from sql.codegen.functions import DATA_ERRORS
 from sql.types import Saved
 
 Decision = Literal["hold", "before", "after"]
@@ -215,10 +216,20 @@ class WhenTrue(Trigger):
         self.predicate = predicate
         self.include = include
 
+    def admits(self, event: Event, now: int) -> bool:
+        self.predicate.check(event)
+        self.predicate.holds(event, Builtins(1, 0, event, event, self))
+        return True
+
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
-        self.predicate.add(event)
-        oldest = next(iter(held), event)
-        if not self.predicate.holds(event, Builtins(len(held) + 1, 0, oldest, event, self)):
+        predicate, oldest = self.predicate, next(iter(held), event)
+        predicate.add(event)
+        try:
+            holds = predicate.holds(event, Builtins(len(held) + 1, 0, oldest, event, self))
+        except DATA_ERRORS:
+            predicate.remove(event)
+            raise
+        if not holds:
             return "hold"
         if self.include:
             return "after"

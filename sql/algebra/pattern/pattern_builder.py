@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import tzinfo
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sql.algebra.pattern.every import EveryNode
 from sql.algebra.pattern.filter_conditions import tests_of
@@ -123,7 +123,8 @@ class PatternBuilder:
             try:
                 if repeats:
                     return Period.of(values)
-                return Period.of({unit: max(value, 0) for unit, value in values.items()}, zero_allowed=True)
+                lengths = {unit: _at_least_nothing(value) for unit, value in values.items()}
+                return Period.of(lengths, zero_allowed=True)
             except ValueError as error:
                 raise DataError(str(error), plan.span) from error
 
@@ -165,6 +166,11 @@ class PatternBuilder:
                 raise DataError(str(error), step.span) from error
 
         return schedule
+
+
+def _at_least_nothing(amount: Any) -> Any:
+    """A number below nothing is nothing. What is no number stays, for `Period` to refuse it."""
+    return 0 if amount.__class__ in (int, float) and amount < 0 else amount
 
 
 def over_tags(function: Callable[..., Value]) -> Callable[[Binding], Value]:

@@ -7,17 +7,21 @@ incrementally.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from sql.aggregates.base import Accumulator
+from sql.algebra.accumulators import SKIP
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.queues import Queue
 from sql.codegen.expression_code import NUMBER, Code
+from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.errors import DataError
 from sql.plan.bound import Bound, Const, Op, Slot
 from sql.plan.walk import variables_in
 
@@ -85,13 +89,36 @@ class Predicate:
         self.fresh = fresh
         self.accumulators = fresh()
 
+    def check(self, event: Event) -> None:
+        """Raise what `add` would raise of the event."""
+        try:
+            for accumulator, value in self._given(event):
+                accumulator.check(value)
+        except DataError as error:
+            raise DataError(str(error), self.node.span) from error
+
     def add(self, event: Event) -> None:
-        for accumulator, argument in zip(self.accumulators, self.arguments, strict=True):
-            accumulator.add(argument(event), event)
+        """The event counts in all aggregates, or in none and raises DataError."""
+        given = self._given(event)
+        if len(given) > 1:
+            self.check(event)
+        try:
+            for accumulator, value in given:
+                accumulator.add(value, event)
+        except DataError as error:
+            raise DataError(str(error), self.node.span) from error
 
     def remove(self, event: Event) -> None:
-        for accumulator, argument in zip(self.accumulators, self.arguments, strict=True):
-            accumulator.remove(argument(event), event)
+        for accumulator, value in self._given(event):
+            accumulator.remove(value, event)
+
+    def _given(self, event: Event) -> list[tuple[Accumulator, Any]]:
+        """The accumulators in which an event counts, each with what it is given."""
+        return [
+            (accumulator, value)
+            for accumulator, argument in zip(self.accumulators, self.arguments, strict=True)
+            if (value := argument(event)) is not SKIP
+        ]
 
     def clear(self) -> None:
         self.accumulators = self.fresh()
@@ -132,25 +159,41 @@ class WhileTrue(Queue):
         self._seen = Builtins(0, 0, None, None, self)
 
     def write_load(self, source: SourceWriter, place: str) -> None:
-        if self.predicate.arguments:
-            Policy.write_load(self, source, place)
-        elif self.predicate.fits_loop:
+        if self.predicate.fits_loop:
             source.line(f"window = {place}.events")
         else:
-            source.line(f"window, expel = {place}.events, {place}.expel")
+            Policy.write_load(self, source, place)
 
     def write_prepare(self, loop: LoopWriter) -> None:
-        if self.predicate.arguments:
+        if not self.predicate.fits_loop:
             Policy.write_prepare(self, loop)
             return
         loop.line("window.append(x)")
-        if not self.predicate.fits_loop:
-            loop.line("left = expel()")
-            return
         loop.line("left = []")
         node = self.predicate.node
         with loop.source.block(f"while window and {loop.untrue(node)}:", node.span):
             loop.line("left.append(window.popleft())")
+
+    @property
+    def refuses(self) -> bool:
+        return not self.predicate.fits_loop
+
+    def admits(self, event: Event, now: int) -> bool:
+        self.predicate.check(event)
+        self._judge(event)
+        return True
+
+    def enter(self, event: Event, now: int) -> list[Event]:
+        self._judge(event)
+        return self.insert(event, now)
+
+    def _judge(self, event: Event) -> None:
+        """Raise what the predicate would raise of an event as the oldest one: such an event must not enter,
+        for the window would ask about it with each one that comes."""
+        seen, predicate = self._seen, self.predicate
+        seen.current_count, seen.expired_count = len(self.events) + 1, 0
+        seen.oldest = seen.newest = event
+        predicate.test(event, predicate.values() if predicate.arguments else NONE, seen)
 
     def insert(self, event: Event, now: int) -> list[Event]:
         if self.predicate.arguments:
@@ -162,7 +205,8 @@ class WhileTrue(Queue):
         return variable in self.predicate.variables
 
     def expel(self) -> list[Event]:
-        """The events that the predicate no longer keeps, also after one of its variables has changed."""
+        """The events that the predicate no longer keeps, also after one of its variables has changed. One
+        that it cannot judge as the oldest leaves, as with NULL."""
         events, seen, predicate = self.events, self._seen, self.predicate
         test, values = predicate.test, predicate.values if predicate.arguments else None
         out: list[Event] = []
@@ -171,8 +215,9 @@ class WhileTrue(Queue):
         while events:
             seen.current_count = len(events)
             seen.oldest = oldest = events[0]
-            if test(oldest, values() if values else NONE, seen) is True:
-                break
+            with suppress(*DATA_ERRORS):
+                if test(oldest, values() if values else NONE, seen) is True:
+                    break
             events.popleft()
             out.append(oldest)
             seen.expired_count += 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.accumulators import SKIP, argument_of
+from sql.algebra.accumulators import SKIP, argument_of, check_at
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.table.row import TableRow
@@ -148,9 +148,9 @@ class TableFold:
             values = [argument(event) for argument in self.arguments]
             rows = self._rows_of(key, event)
             for row in rows:
-                for place, value in zip(self.places, values, strict=True):
+                for place, value, call in zip(self.places, values, self.plan.aggregates, strict=True):
                     if value is not SKIP:
-                        row.accumulators[place].check(value)
+                        check_at(row.accumulators[place], value, call)
         except DATA_ERRORS as error:
             self.statement.fail(event.row, error)
             return False

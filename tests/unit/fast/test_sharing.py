@@ -69,8 +69,8 @@ def test_an_event_that_only_some_can_take_parts_them_until_the_window_ends() -> 
     assert engine.roster.shares_with("r0") == ["r1", "r2"]
     errors = engine.push("m", events(2.0, "x", 4.5, n=7), 20)
     assert sorted((out.rule, out.error) for out in errors) == [
-        ("r0", "avg takes numbers, not string 'x'"),
-        ("r2", "avg takes numbers, not string 'x'"),
+        ("r0", "1:17: cannot evaluate v: avg takes numbers, not string 'x'"),
+        ("r2", "1:17: cannot evaluate v: avg takes numbers, not string 'x'"),
     ]
     assert engine.roster.shares_with("r0") == ["r2"], "rules with equal aggregates stay together"
     assert engine.roster.shares_with("r1") == []

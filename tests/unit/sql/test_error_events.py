@@ -72,6 +72,22 @@ def test_booleans_in_place_of_numbers_are_as_the_manual_says(expression: str, va
             "1:47: cannot evaluate a.v: a number of matches is a whole number, not string 'x'",
         ),
         (
+            "select sum(v) as s from m group by dev, TUMBLINGWINDOW(ss, 1)",
+            "1:12: cannot evaluate v: sum takes numbers, not string 'x'",
+        ),
+        (
+            "select correlation from m#correl(v, dev)",
+            "1:26: cannot evaluate #correl(v, dev): correl takes numbers, not string 'x'",
+        ),
+        (
+            "select dev from m#expr(sum(v) < 9)",
+            "1:24: cannot evaluate sum(v) < 9: sum takes numbers, not string 'x'",
+        ),
+        (
+            "select a from pattern [every a=m -> timer:interval(a.v sec)]",
+            "1:52: cannot evaluate a.v sec: 'x' seconds is no length of time",
+        ),
+        (
             "select dev from m#timetolive(v - 1)",
             "1:30: cannot evaluate v - 1: '-' takes numbers, not string and bigint",
         ),

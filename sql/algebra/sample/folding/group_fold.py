@@ -73,6 +73,8 @@ class GroupFold:
         self.arguments: list[Bound] = list(dict.fromkeys(call.args[0] for call in self.numeric if call.args))
         """The distinct arguments; none: an event counts as one value, 1."""
         self.definitions = [call.definition for call in self.numeric]
+        self.calls = [*self.numeric, *(part.call for part in self.accumulated)]
+        """The calls, in the order of the accumulators."""
         self.width = max(1, len(self.arguments)) if self.numeric or not accumulated else 0
         self.places = [self.arguments.index(call.args[0]) if call.args else None for call in self.numeric]
         self.columns = [1 + (place or 0) for place in self.places]
@@ -144,6 +146,13 @@ class GroupFold:
         )
 
     def _check(self, group: Group, place: int, value: object) -> None:
+        """Raise the DataError of an accumulator that cannot take the value, with its place."""
+        try:
+            self._try(group, place, value)
+        except DataError as error:
+            raise DataError(str(error), self.calls[place].place) from error
+
+    def _try(self, group: Group, place: int, value: object) -> None:
         """Raise the DataError of an accumulator that cannot take the value.
 
         Text in an earlier pane refuses a number too; the error is that of a pane that holds values.
