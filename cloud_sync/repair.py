@@ -57,6 +57,7 @@ class _Saved:
     bytes: int = 0
     highest: int = 0
     missing: int = 0
+    is_counted: bool = False
     lost: list[str] = field(default_factory=list)
 
 
@@ -82,7 +83,8 @@ def repair(path: Path) -> Repair:
                 # one file without companions can be renamed safely
                 whole.execute("PRAGMA journal_mode=DELETE")
             original = _free_name(path)
-            for suffix in ("", "-wal", "-shm", ".mark"):
+            # With the mark the next start sees what the damaged spool has lost, and leaves its numbers out.
+            for suffix in ("", "-wal", "-shm", *(() if saved.is_counted else (".mark",))):
                 companion = path.with_name(path.name + suffix)
                 if companion.exists():
                     companion.rename(original.with_name(original.name + suffix))
@@ -166,6 +168,7 @@ def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, sa
         for name, value in rows_of(damaged, "SELECT name, value FROM counters", saved.lost)
         if name in (*COUNTERS, "changes", "rows") and isinstance(value, int) and 0 <= value < SEQ_MAX
     }
+    saved.is_counted = "changes" in counters
     held = saved.rows + saved.set_aside
     saved.missing = max(0, counters.get("rows", 0) - held)
     counters |= {"rows": held, "bytes": saved.bytes, "lost": counters.get("lost", 0) + saved.missing}

@@ -82,8 +82,9 @@ def verify(path: Path) -> Verdict:
         )
         counters = dict(rows_of(db, "SELECT name, value FROM counters", structure))
         spool_id = dict(rows_of(db, "SELECT key, value FROM meta", structure)).get("spool_id", "")
-    lost = missing(mark, counters, spool_id, rows + len(aside)) if not structure else None
-    return Verdict(rows, tuple(damaged), wrong, aside, tuple(structure), lost)
+    lost = missing(mark, counters, spool_id, rows + len(aside))
+    is_told = lost.is_some and not structure
+    return Verdict(rows, tuple(damaged), wrong, aside, tuple(structure), lost if is_told else None)
 
 
 def export(

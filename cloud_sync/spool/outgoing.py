@@ -15,7 +15,7 @@ from cloud_sync.spool.branch import Branch, LeftOut, taken_over
 from cloud_sync.spool.database import transaction, translated
 from cloud_sync.spool.rows import OF_FILE, Rows
 from cloud_sync.spool.state import State
-from cloud_sync.spool.store import Store
+from cloud_sync.spool.store import SEQ_GAP, Store
 from cloud_sync.spool.types import FILE_COLUMNS, PlannedFile
 
 DELETED_BYTES = 1_000_000
@@ -150,6 +150,11 @@ class Outgoing:
         with self._store.lock:
             self._store.with_reserve(lambda: self._note_beat(beat))
         return beat
+
+    def skip_beats(self) -> None:
+        """Leave out the numbers of heartbeats that are lost, so that one of them is not taken for that of
+        another branch."""
+        self._store.with_reserve(lambda: self._note_beat(self.beat() + SEQ_GAP))
 
     def _note_beat(self, beat: int) -> None:
         with self._store.changing():

@@ -49,6 +49,8 @@ class Spool:
         self.layout = layout
         self._state = State(self._store)
         self.outgoing = Outgoing(self._store, self._rows, self._state, layout)
+        if self._store.is_behind:
+            self.outgoing.skip_beats()
         marks = {key.removeprefix(MARK_PREFIX): int(body) for key, body in self.state(MARK_PREFIX).items()}
         self.pending = Pending(marks)
         self._is_disk_full = False

@@ -17,7 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from cloud_sync.errors import SpoolCorrupt, SpoolError, SpoolFull
 from cloud_sync.file_operations import Reserve
@@ -49,16 +49,22 @@ UPSERT = "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET va
 COUNT_ROWS = "SELECT (SELECT count(*) FROM rows) + (SELECT count(*) FROM set_aside)"
 
 
-def missing(mark: Mark | None, counters: Mapping[str, int], spool_id: str, found: int) -> Lost | None:
-    """The rows that a spool with `found` rows has lost, by its high-water mark and by its own counters."""
+def missing(mark: Mark | None, counters: Mapping[str, int], spool_id: str, found: int) -> Lost:
+    """What a spool with `found` rows has lost, by its high-water mark and by its own counters."""
     rows, uploaded = max(0, counters.get("rows", 0) - found), 0
-    changes = counters.get("changes", 0)
     if mark is not None and mark.spool_id != spool_id:
-        rows = rows if changes else mark.rows  # the mark of a file that is gone
-    elif mark is not None and mark.changes > changes:
+        rows = rows if counters.get("changes", 0) else mark.rows  # the mark of a file that is gone
+    elif is_behind(mark, counters, spool_id):
         rows += max(0, mark.appended - counters.get("appended", 0))
         uploaded = max(0, mark.uploaded - counters.get("uploaded", 0))
-    return Lost(rows, uploaded) if rows or uploaded else None
+    # The oldest rows are uploaded first: those that are there again, and only then later ones.
+    gone = min(rows, max(0, uploaded - found))
+    return Lost(rows - gone, uploaded - gone, gone)
+
+
+def is_behind(mark: Mark | None, counters: Mapping[str, int], spool_id: str) -> TypeGuard[Mark]:
+    """True if a spool lacks changes before its own mark."""
+    return mark is not None and mark.spool_id == spool_id and mark.changes > counters.get("changes", 0)
 
 
 class Change:
@@ -92,6 +98,8 @@ class Store:
         self.lock = threading.RLock()
         self.lost: Lost | None = None
         """Rows that were committed once and are gone; set when the spool is opened."""
+        self.is_behind = False
+        """True if changes that were committed once are gone; set when the spool is opened."""
         self.opened_seq = 0
         """The highest sequence number when the spool was opened."""
         self.opened: Counter[str] = Counter()
@@ -161,11 +169,12 @@ class Store:
             )
         found = self.number(COUNT_ROWS)
         lost = missing(mark, counters, self.spool_id, found)
-        if mark is not None and mark.spool_id == self.spool_id and mark.changes > counters["changes"]:
+        if is_behind(mark, counters, self.spool_id):
+            self.is_behind = True
             self.leave_out(mark.last_seq)
-            counters["changes"] = mark.changes
-        if lost is not None or found != counters["rows"]:
-            self._correct_counters(found, lost or Lost(0, 0))
+            counters |= Counter(changes=mark.changes, appended=mark.appended)
+        if self.is_behind or lost.is_some or found != counters["rows"]:
+            self._correct_counters(found, lost)
 
     def leave_out(self, last_seq: int) -> None:
         """Within a transaction: rows to come get numbers behind this one and those that may have followed it,
@@ -177,10 +186,10 @@ class Store:
     def _correct_counters(self, found: int, lost: Lost) -> None:
         size = self.number(f"SELECT coalesce(sum({ROW_BYTES}), 0) FROM rows")
         size += self.number(f"SELECT coalesce(sum({ROW_BYTES}), 0) FROM set_aside")
-        self.counters.update(lost=lost.rows)
-        self.counters |= {"rows": found, "bytes": size}
+        self.counters.update(lost=lost.rows, uploaded=lost.gone)
+        self.counters["rows"], self.counters["bytes"] = found, size
         self.db.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", list(self.counters.items()))
-        if lost.rows or lost.uploaded:
+        if lost.is_some:
             self.lost = lost
             LOG.error("spool.lost", extra={"rows": lost.rows, "note": str(lost)})
 

@@ -99,10 +99,16 @@ class SpoolStats:
 @dataclass(frozen=True, slots=True)
 class Lost:
     """Rows that were committed and are gone; `uploaded` were deleted because the cloud has
-    them, and may be back."""
+    them, and may be back. `gone` ones too, and are not back: the cloud alone has them."""
 
     rows: int
     uploaded: int
+    gone: int
+
+    @property
+    def is_some(self) -> bool:
+        """True if somebody has to know of it."""
+        return bool(self.rows or self.uploaded)
 
     def __str__(self) -> str:
         return (

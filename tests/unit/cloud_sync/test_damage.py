@@ -7,6 +7,7 @@ import gzip
 import json
 import random
 import shutil
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from cloud_sync import tools
 from cloud_sync.errors import SpoolError
+from cloud_sync.records import Record
 from cloud_sync.repair import repair
 from cloud_sync.spool import Origin, PlannedFile, Spool
 from cloud_sync.spool.high_water import mark_path, read_mark
@@ -28,6 +30,11 @@ INDEX = (2, 10)
 """The first byte of pages of SQLite that hold entries of an index."""
 
 
+def made(first: int, last: int) -> list[Record]:
+    """The rows of these numbers."""
+    return [record(number, size=100 + number % 50) for number in range(first, last + 1)]
+
+
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of a spool of 400 rows that was killed: the older half in the database, the
@@ -36,8 +43,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     live = folder / "live.db"
     with closing(Spool(live, "gw1")) as spool:
         for first in range(1, ROWS, 10):
-            rows = [record(number, size=100 + number % 50) for number in range(first, first + 10)]
-            spool.append(rows, NOW_MS, Origin("hot/actions/0", first))
+            spool.append(made(first, first + 9), NOW_MS, Origin("hot/actions/0", first))
             spool.commit(NOW_MS)
             if first == ROWS // 2 + 1:
                 spool._store.db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
@@ -85,6 +91,29 @@ def test_a_missing_log_is_told_with_the_number_of_rows(image: Path, tmp_path: Pa
     assert tools.verify(path).is_sound
 
 
+def test_rows_that_are_gone_from_the_database_are_told_once(image: Path, tmp_path: Path) -> None:
+    path = copied(image, tmp_path / "a")
+    Spool(path, "gw1").close()
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM rows WHERE seq BETWEEN 11 AND 20")
+    with closing(Spool(path, "gw1")) as spool:
+        assert spool.lost is not None and spool.lost.rows == 10
+        size = spool.stats().bytes
+    with closing(Spool(path, "gw1")) as again:
+        stats = again.stats()
+        assert again.lost is None and (stats.rows, stats.counters["lost"]) == (ROWS - 10, 10)
+        assert stats.bytes == size == sum(row.size_bytes for row in made(1, 10) + made(21, ROWS))
+
+
+def test_a_repaired_spool_gives_no_number_that_its_lost_log_has_given(image: Path, tmp_path: Path) -> None:
+    path = copied(image, tmp_path / "a")
+    path.with_name("spool.db-wal").unlink()
+    repaired = repair(path)
+    with closing(Spool(path, "gw1")) as spool:
+        assert spool.lost is not None and spool.lost.rows == ROWS - repaired.rows > 0
+        assert spool.highest_seq > ROWS
+
+
 def test_a_flipped_bit_in_the_log_is_told(image: Path, tmp_path: Path) -> None:
     for number in range(10):
         path = copied(image, tmp_path / "a")
@@ -99,8 +128,7 @@ def test_rows_of_a_lost_log_are_made_again_by_a_replay(image: Path, tmp_path: Pa
     path = copied(image, tmp_path / "a")
     path.with_name("spool.db-wal").unlink()
     with closing(Spool(path, "gw1")) as spool:
-        rows = [record(number, size=100 + number % 50) for number in range(1, ROWS + 1)]
-        spool.append(rows, NOW_MS, Origin("hot/actions/0", 1))
+        spool.append(made(1, ROWS), NOW_MS, Origin("hot/actions/0", 1))
         spool.commit(NOW_MS)
         target = MemoryTarget()
         Uploader(spool, target).drain(NOW_MS)
@@ -204,8 +232,9 @@ def test_repair_always_works_and_leaves_a_sound_spool(image: Path, tmp_path: Pat
         found = repair(path)
         assert tools.verify(path).structure == (), told
         with closing(Spool(path, "gw1")) as spool:
-            assert spool.lost is None, told
-            assert spool.stats().rows == found.rows + found.set_aside, told
+            stats = spool.stats()
+            assert stats.rows == found.rows + found.set_aside, told
+            assert stats.rows + stats.counters["lost"] >= ROWS or found.lost, told
             target = MemoryTarget()
             Uploader(spool, target).drain(NOW_MS)
             assert len(arrived(target)) == found.rows, told
