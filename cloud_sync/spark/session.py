@@ -242,6 +242,7 @@ FOLDER_REMEDY = "a file is where a folder has to be: give another path"
 REMEDIES: dict[int | str, str] = {
     errno.EACCES: RIGHT_REMEDY,
     errno.EPERM: RIGHT_REMEDY,
+    errno.EROFS: "give another path, or mount it for writing",
     errno.ENOSPC: ROOM_REMEDY,
     errno.EDQUOT: ROOM_REMEDY,
     errno.EEXIST: FOLDER_REMEDY,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from cloud_sync.errors import BadTarget, TargetError
-from cloud_sync.spark.session import is_connect
+from cloud_sync.spark.session import errors_of_spark, is_connect
 from cloud_sync.targets.objectstore import ObjectStoreTarget
 
 if TYPE_CHECKING:
@@ -78,6 +78,19 @@ def open_storage(spark: SparkSession, path: str) -> Storage:
 def literal(path: str) -> str:
     """A path with its pattern characters escaped: Spark globs every path."""
     return "".join(f"\\{char}" if char in "\\{}[]*?" else char for char in path)
+
+
+@contextmanager
+def writing(storage: Storage, path: str) -> Iterator[str]:
+    """The full path of a folder that Spark writes in the block. Where a local one cannot be made, Hadoop does
+    not say why: so after a failure it is made here. Raises OSError."""
+    full = f"{storage.root}/{path}"
+    try:
+        yield full
+    except errors_of_spark():
+        if isinstance(storage, LocalStorage):
+            Path(full).mkdir(parents=True, exist_ok=True)
+        raise
 
 
 class LocalStorage:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from cloud_sync.spark.session import TABLE_REMEDY
-from cloud_sync.spark.storage import Storage, literal
+from cloud_sync.spark.storage import Storage, literal, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -234,7 +234,8 @@ class Tables:
         writer = frame.write.mode("overwrite")
         if partitions:
             writer = writer.partitionBy(*partitions)
-        writer.parquet(f"{self.storage.root}/{path}")
+        with writing(self.storage, path) as folder:
+            writer.parquet(folder)
 
     def existing(self, paths: Mapping[str, str]) -> dict[str, str]:
         """The partitions (key to path) of which a part was written."""

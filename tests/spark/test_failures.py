@@ -65,6 +65,27 @@ def test_raw_events_are_in_folders_of_gateways(
         assert capsys.readouterr().err == f"penstock cloud {verb}: {told}"
 
 
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hadoop says only that `Mkdirs` failed. Nobody can make a folder in /sys, not even root, as whom a test
+    may run."""
+    if not Path("/sys/kernel").exists():
+        pytest.skip("there is no /sys")
+    rules, raw = tmp_path / "rules.yaml", tmp_path / "raw" / "gw=gw1"
+    rules.write_text(RULES, encoding="utf-8")
+    raw.mkdir(parents=True)
+    (raw / "1.jsonl").write_text('{"at":1,"stream":"plant","event":{"dev":"a","temp":1}}\n', encoding="utf-8")
+    for verb in ("backfill", "stream"):
+        assert main(["cloud", verb, str(rules), str(raw.parent), "/sys/out"]) == job.FAILED
+        told = capsys.readouterr().err
+        assert told.startswith(
+            (
+                f"penstock cloud {verb}: operation not permitted: '/sys/out",
+                f"penstock cloud {verb}: permission denied: '/sys/out",
+            )
+        )
+        assert told.endswith("; give the user of this job the right to it\n")
+
+
 def test_a_file_that_cannot_be_read_is_not_a_missing_one(
     spark: Any, bucket: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

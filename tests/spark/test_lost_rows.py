@@ -40,7 +40,7 @@ def damaged(bucket: Path, tmp_path: Path) -> Path:
 def test_a_gap_shows_after_rows_were_lost(
     spark: Any, bucket: Path, out: Path, damaged: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The next rows are numbered behind those that are lost. Of these row 4 has arrived; row 3 arrives twice."""
+    """The next rows are numbered behind the lost ones. Of these row 4 has arrived; row 3 arrives twice."""
     started(damaged, 2, bucket)
     (beat,) = (bucket / "v2-heartbeats").rglob("*.json")
     told = json.loads(beat.read_bytes())

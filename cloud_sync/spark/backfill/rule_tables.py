@@ -15,7 +15,7 @@ from cloud_sync.spark.backfill import handover, slots, worker
 from cloud_sync.spark.backfill.row_writer import FOUND
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.backfill.shares import shared
-from cloud_sync.spark.storage import Storage, literal, open_storage
+from cloud_sync.spark.storage import Storage, literal, open_storage, writing
 from rules.compiled import CompiledRule
 from sql import Plan
 
@@ -62,8 +62,8 @@ def backfill(
     counts = {}
     for rule in rules:
         table = typed(found.where(F.col("rule") == rule), known.rules[rule].plan)
-        path = f"{storage.root}/{safe(rule)}"
-        table.write.parquet(path)  # in order: a partition has whole gateways, a gateway's rows come by number
+        with writing(storage, safe(rule)) as path:
+            table.write.parquet(path)  # in order: whole gateways in a partition, rows of each by number
         counts[rule] = spark.read.schema(table.schema).parquet(literal(path)).count()
     if cut.is_open:
         handover.write(found, storage.root)

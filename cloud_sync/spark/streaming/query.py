@@ -25,7 +25,7 @@ from cloud_sync.spark.backfill import handover, slots
 from cloud_sync.spark.backfill.rule_tables import by_gateway, check_columns, raw_events, typed
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.session import is_connect
-from cloud_sync.spark.storage import Storage, literal, open_storage
+from cloud_sync.spark.storage import Storage, literal, open_storage, writing
 from cloud_sync.spark.streaming import keying
 from cloud_sync.spark.streaming.processor import FOUND, EngineOfKey
 from cloud_sync.spark.tables import nothing
@@ -119,4 +119,5 @@ def _rows(
 def _write_once(storage: Storage, table: DataFrame, path: str) -> None:
     if storage.read(f"{path}/_SUCCESS") is None:
         one = table.repartition(1).sortWithinPartitions("key", "number")
-        one.write.mode("overwrite").parquet(f"{storage.root}/{path}")
+        with writing(storage, path) as folder:
+            one.write.mode("overwrite").parquet(folder)
