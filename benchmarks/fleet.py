@@ -31,7 +31,7 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.sink import Form
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import job, view
 from cloud_sync.spark.session import session
 from cloud_sync.targets import DirectoryTarget
@@ -139,11 +139,11 @@ class World:
         self, gateway: Gateway, rule: str, made: list[Row], settings: CloudSettings, at: list[int]
     ) -> list[Row]:
         """Put files of one date each into the bucket, with troubles; the rows that will count."""
-        form = Form(settings, rule)
+        maker = RecordMaker(settings, rule)
         by_date: dict[str, list[tuple[SpooledRow, Row]]] = defaultdict(list)
         for row, at_ms in zip(made, at, strict=True):
             gateway.seq += 1
-            record = form.record(row, at_ms)
+            record = maker.record(row, at_ms)
             by_date[record.date].append((SpooledRow(gateway.seq, rule, record.date, 0, record.body, 0), row))
         counts: list[Row] = []
         for pairs in by_date.values():

@@ -25,7 +25,7 @@ from cloud_sync.file_operations import DiskFiles
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.sink import Form
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import job
 from cloud_sync.targets import DirectoryTarget
 
@@ -64,13 +64,13 @@ class Plant:
     folder: Path
     now_ms: int = START_MS
     seqs: dict[str, int] = field(default_factory=dict)
-    forms: dict[str, Form] = field(default_factory=dict)
+    makers: dict[str, RecordMaker] = field(default_factory=dict)
 
     def upload(self, gateway: str, starts_ms: Sequence[int], rule: str = "hot") -> None:
         """One file of rows of one day, a row for each start."""
         bucket = self.folder / "bucket"
         bucket.mkdir(parents=True, exist_ok=True)
-        form = self.forms.setdefault(rule, Form(SETTINGS, rule))
+        maker = self.makers.setdefault(rule, RecordMaker(SETTINGS, rule))
         first = self.seqs.get(gateway, 0) + 1
         self.seqs[gateway] = first + len(starts_ms) - 1
         spooled = []
@@ -83,7 +83,7 @@ class Plant:
                 "s": seq / 7,
                 "lo": 0.5,
             }
-            record = form.record(row, 0)
+            record = maker.record(row, 0)
             spooled.append(SpooledRow(seq, rule, record.date, 0, record.body, 0))
         planned, content = form_file(spooled, gateway, "s")
         target = DirectoryTarget(bucket, Unsynced())

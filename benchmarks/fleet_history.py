@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.fleet_growth import HOUR_MS, START_MS, Cost, Plant, medians
 from cloud_sync.spark import job
 from cloud_sync.spark.ledger.files import ORDER
-from cloud_sync.spark.tables import KEPT_VERSIONS, VERSIONS, Part, Version, decode, encode, full_tier
+from cloud_sync.spark.tables import KEPT_VERSIONS, VERSIONS_FOLDER, Part, Version, decode, encode, full_tier
 
 FILES_PER_BATCH = 20_000
 
@@ -57,21 +57,21 @@ def upload_hour(plant: Plant, hour: int, files: int) -> None:
 
 def _divide(out: Path, batches: int, files: int) -> None:
     """Write the newest version anew, as the last of so many."""
-    newest = max((out / VERSIONS).glob("*.json"))
+    newest = max((out / VERSIONS_FOLDER).glob("*.json"))
     version = decode(newest.read_bytes())
     for key, paths in version.records.items():
         version.records[key] = _by_start(out, key, paths)
     version.files = _in_tiers(out, "files", version.files, [files] * batches, ORDER)
     version.runs = _in_tiers(out, "runs", version.runs * batches, [1] * batches)
-    shutil.rmtree(out / VERSIONS)
-    (out / VERSIONS).mkdir()
+    shutil.rmtree(out / VERSIONS_FOLDER)
+    (out / VERSIONS_FOLDER).mkdir()
     for number in range(max(1, batches - KEPT_VERSIONS + 1), batches + 1):
         _keep(out, version, number)
 
 
 def _keep(out: Path, version: Version, number: int) -> None:
     version.number = number
-    (out / VERSIONS / f"{number:012}.json").write_bytes(encode(version))
+    (out / VERSIONS_FOLDER / f"{number:012}.json").write_bytes(encode(version))
 
 
 def _by_start(out: Path, key: str, paths: Sequence[str]) -> list[str]:

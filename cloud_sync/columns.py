@@ -9,17 +9,11 @@ from collections.abc import Callable
 
 from cloud_sync.declaration import Average, CloudSettings, How, Sketched, Spread, Timed
 from cloud_sync.moments import squares
-from cloud_sync.schemas import HASHED, Column, Key, Schema
+from cloud_sync.schemas import HASHED, INT64, TEXT_CHARS_MAX, Column, Key, Schema
 from cloud_sync.sketches import SKETCHES, BadSketch, check
 from sinks.base import Row
 from sql import Plan
 from sql.types import Type
-
-TEXT_CHARS_MAX = 65_536
-"""The longest text that a first or last value may be."""
-
-INT64 = range(-(2**63), 2**63)
-"""Whole numbers beyond these do not fit the cloud's columns."""
 
 
 def column_of(name: str, merge: How, settings: CloudSettings) -> Column:

@@ -22,7 +22,7 @@ import re
 VERSION = 2
 """The version that gateways write."""
 
-VERSIONS = (1, 2)
+VERSIONS_READ = (1, 2)
 """The versions that the job reads."""
 
 ARRIVALS_FOLDER = f"v{VERSION}-arrivals"
@@ -128,7 +128,7 @@ def is_of_uploads(folder: str) -> bool:
     >>> [name for name in ("v1", "v2-arrivals", "v2-archive", "gw=a", "fleet") if is_of_uploads(name)]
     ['v1', 'v2-arrivals']
     """
-    by_version = (*map(data_folder, VERSIONS), *map(manifest_folder, VERSIONS))
+    by_version = (*map(data_folder, VERSIONS_READ), *map(manifest_folder, VERSIONS_READ))
     return folder in (*by_version, ARRIVALS_FOLDER, SCHEMAS_FOLDER, HEARTBEATS_FOLDER)
 
 

@@ -26,7 +26,7 @@ from cloud_sync.spool.database import (
 from cloud_sync.spool.rows import DAMAGED
 from cloud_sync.spool.state import is_intact_state
 from cloud_sync.spool.store import SEQ_GAP, SEQ_MAX
-from cloud_sync.spool.types import COUNTERS, FILE_COLUMNS, ROW_COLUMNS
+from cloud_sync.spool.types import FILE_COLUMNS, ROW_COLUMNS, SPOOL_COUNTERS
 
 HEADER = b"SQLite format 3\0" + bytes([16, 0, 2, 2, 0, 64, 32, 32])
 """The first bytes of every spool's file: 4 KB pages, WAL."""
@@ -166,7 +166,7 @@ def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, sa
     counters = {
         name: value
         for name, value in rows_of(damaged, "SELECT name, value FROM counters", saved.lost)
-        if name in (*COUNTERS, "changes", "rows") and isinstance(value, int) and 0 <= value < SEQ_MAX
+        if name in (*SPOOL_COUNTERS, "changes", "rows") and isinstance(value, int) and 0 <= value < SEQ_MAX
     }
     saved.is_counted = "changes" in counters
     held = saved.rows + saved.set_aside

@@ -19,7 +19,11 @@ from typing import Any, NamedTuple
 
 from cloud_sync.names import VERSION, schema_name
 
-BYTES_MAX = 1 << 20
+SCHEMA_BYTES_MAX = 1 << 20
+TEXT_CHARS_MAX = 65_536
+"""The longest text that a first or last value may be."""
+INT64 = range(-(2**63), 2**63)
+"""Whole numbers beyond these do not fit the cloud's columns."""
 THEN = ("warn", "quarantine", "fail")
 HASHED = "hashed"
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -130,8 +134,8 @@ def _set_fields(part: Key | Column | Check) -> dict[str, Any]:
 
 def read_schema(content: bytes) -> Schema:
     """The schema of a file. Raises BadSchema."""
-    if len(content) > BYTES_MAX:
-        raise BadSchema(f"a schema of {len(content)} bytes is beyond the bound of {BYTES_MAX}")
+    if len(content) > SCHEMA_BYTES_MAX:
+        raise BadSchema(f"a schema of {len(content)} bytes is beyond the bound of {SCHEMA_BYTES_MAX}")
     try:
         fields = json.loads(content)
         return _schema(fields)

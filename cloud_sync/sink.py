@@ -17,16 +17,17 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from cloud_sync.binding import bind, widen
-from cloud_sync.columns import INT64, value_maker
+from cloud_sync.columns import value_maker
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.names import utc_date
 from cloud_sync.records import Record
+from cloud_sync.schemas import INT64
 from cloud_sync.spool_sink import SpoolSink
 from sinks.base import Row, register_sink
 from sql.errors import DataError
 
 
-class Form:
+class RecordMaker:
     """Makes the records of an action's rows. What follows from the settings is worked out once."""
 
     def __init__(self, settings: CloudSettings, rule: str) -> None:
@@ -85,11 +86,6 @@ class Form:
         secret = self._settings.hash_key
         key = secret.reveal() if secret else ""  # the settings require one
         return hmac.new(key.encode(), msgspec.json.encode(value), hashlib.sha256).hexdigest()[:32]
-
-
-def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
-    """The record of a single row; `Form` makes those of many."""
-    return Form(settings, rule).record(row, at_ms)
 
 
 class _Windows(NamedTuple):

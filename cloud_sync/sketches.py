@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 SKETCHES = ("theta", "kll", "top_k")
 """The merges of sketches: distinct values, numbers in order, frequent values."""
-BYTES_MAX = 128 << 10
+SKETCH_BYTES_MAX = 128 << 10
 TOP_LG_SIZE = 10
 TOP_ITEMS_MAX = (1 << TOP_LG_SIZE) * 3 // 4
 SHOWN_TOP = 10
@@ -62,7 +62,7 @@ class Top(NamedTuple):
 
 def check(kind: str, content: bytes) -> None:
     """Raise BadSketch unless the bytes are a sketch of this kind, over at least one value."""
-    _require(len(content) <= BYTES_MAX, f"it has {len(content)} bytes; {BYTES_MAX} are allowed")
+    _require(len(content) <= SKETCH_BYTES_MAX, f"it has {len(content)} bytes; {SKETCH_BYTES_MAX} are allowed")
     try:
         READERS[kind](content)
     except (struct.error, UnicodeDecodeError):

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from cloud_sync.binding.states import (
     PERCENTILES,
     aggregate_of,
+    companion,
     counts_distinct,
     state_name,
     timed,
-    twin,
     with_states,
 )
 from cloud_sync.columns import schema_of
@@ -326,7 +326,7 @@ class _Binding:
         return None if merge is None or (merge in ("count", "sum") and not _adds_up(call, merge)) else merge
 
     def _twin(self, call: AggregateCall, *names: str, distinct: bool | None = None) -> str | None:
-        return twin(self.plan, [*self.items], call, names, distinct=distinct)
+        return companion(self.plan, [*self.items], call, names, distinct=distinct)
 
     def _keys(self, merge: dict[str, How]) -> list[str]:
         used = set(merge) | {

@@ -23,7 +23,11 @@ from sql.types import Type
 
 PERCENTILES = ("median", "percentile_cont", "percentile_disc")
 SKETCH = "sketch"
-TIMED: dict[str, Literal["first", "last"]] = {"first": "first", "last": "last", "last_value": "last"}
+TIMED_AGGREGATES: dict[str, Literal["first", "last"]] = {
+    "first": "first",
+    "last": "last",
+    "last_value": "last",
+}
 """Aggregates whose result is the value of one event, and how it merges."""
 
 
@@ -43,7 +47,7 @@ def aggregate_of(plan: Plan, item: ItemPlan | None) -> AggregateCall | None:
     return plan.aggregates[value.key] if isinstance(value, Slot) and value.kind == "aggregate" else None
 
 
-def twin(
+def companion(
     plan: Plan,
     columns: Sequence[str],
     call: AggregateCall,
@@ -82,16 +86,16 @@ def _needed(plan: Plan, columns: Sequence[str], call: AggregateCall) -> Iterator
     """The aggregates that the state of a column lacks, each with a word for it."""
     name = call.definition.name
     if counts_distinct(call):
-        same = twin(plan, columns, call, ("theta_sketch",), distinct=False)
+        same = companion(plan, columns, call, ("theta_sketch",), distinct=False)
         if same is None and lookup("theta_sketch") is not None:
             yield SKETCH, replace(_another(call, "theta_sketch"), distinct=False)
     elif call.distinct:
         return
     elif name == "avg" or name in SAMPLE:
         for what in ("sum", "count"):
-            if twin(plan, columns, call, (what, f"lot_{what}")) is None:
+            if companion(plan, columns, call, (what, f"lot_{what}")) is None:
                 yield what, _another(call, what)
-    elif name in PERCENTILES and twin(plan, columns, call, ("kll_sketch",)) is None:
+    elif name in PERCENTILES and companion(plan, columns, call, ("kll_sketch",)) is None:
         yield SKETCH, _another(call, "kll_sketch")
     elif timed(call) is not None and plan.mode == "sample" and not plan.joins:
         yield "at", _instant(call)
@@ -107,7 +111,7 @@ def timed(call: AggregateCall) -> Literal["first", "last"] | None:
     name = call.definition.name
     if call.distinct or (name in ("first", "last") and call.constants not in ((), (0,))):
         return None
-    return TIMED.get(name)
+    return TIMED_AGGREGATES.get(name)
 
 
 def _another(call: AggregateCall, name: str) -> AggregateCall:
@@ -121,7 +125,7 @@ def _instant(call: AggregateCall) -> AggregateCall:
     """The instant of the event whose value a `first` or `last` is."""
     ignores_null = call.definition.name == "last_value" and call.constants == (True,)
     time = Slot("event_time", type=Type.INTEGER)
-    found = replace(_another(call, TIMED[call.definition.name]), args=(time,))
+    found = replace(_another(call, TIMED_AGGREGATES[call.definition.name]), args=(time,))
     if not ignores_null:
         return found
     is_there: Bound = Op("not", (Op("isnull", call.args, type=Type.BOOLEAN),), type=Type.BOOLEAN)

@@ -21,8 +21,8 @@ from cloud_sync.spark.tables import Tables, version_at
 if TYPE_CHECKING:
     from cloud_sync.spark.tables import Version
 
-FOLDER = "delta/fleet"
-NOTES = "_delta"
+DELTA_FOLDER = "delta/fleet"
+NOTED_FOLDER = "_delta"
 """A file in this folder names the version that the Delta table is at."""
 
 
@@ -31,9 +31,9 @@ def publish(spark: SparkSession, tables: Tables) -> int:
     from delta.tables import DeltaTable
 
     version = tables.current()
-    path = f"{tables.storage.root}/{FOLDER}"
+    path = f"{tables.storage.root}/{DELTA_FOLDER}"
     is_there = DeltaTable.isDeltaTable(spark, path)
-    noted = max((int(name) for name in tables.storage.names(NOTES)), default=0) if is_there else 0
+    noted = max((int(name) for name in tables.storage.names(NOTED_FOLDER)), default=0) if is_there else 0
     if noted == version.number:
         return 0
     before = version_at(tables.storage, noted) if noted else None
@@ -47,10 +47,10 @@ def publish(spark: SparkSession, tables: Tables) -> int:
         merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), f"({within}) AND {same}")
         changed = merge.whenMatchedUpdateAll("t.run <> s.run").whenNotMatchedInsertAll()
         changed.whenNotMatchedBySourceDelete(within).withSchemaEvolution().execute()
-    tables.storage.create(f"{NOTES}/{version.number:012}", b"")
-    for name in tables.storage.names(NOTES):
+    tables.storage.create(f"{NOTED_FOLDER}/{version.number:012}", b"")
+    for name in tables.storage.names(NOTED_FOLDER):
         if int(name) < version.number:
-            tables.storage.delete(f"{NOTES}/{name}")
+            tables.storage.delete(f"{NOTED_FOLDER}/{name}")
     return len(keys)
 
 

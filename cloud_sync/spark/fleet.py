@@ -54,7 +54,7 @@ SETS = ("gateways", "rule_hashes")
 """Columns of a fleet row with the gateways of its records and the versions of the rule that made them."""
 CELL_KEY = ("name", "merge", "type", "part", "bin", "of", "at")
 """The columns that identify a cell of a group. `of` is the sketch that a cell follows from, `at` its part."""
-SKETCH = "sketch"
+SKETCH_PART = "sketch"
 """The part of cells that hold sketches."""
 
 
@@ -125,7 +125,7 @@ def _merged(cells: DataFrame, sets: Sequence[Column], sketches: bool) -> DataFra
     key = (*GROUP, *CELL_KEY)
     if not sketches:
         return cells.groupBy(*key).agg(*_merges(), F.lit(None).cast("BINARY").alias("sketch"), *sets)
-    whole = cells.withColumn("is_sketch", F.col("part") == SKETCH)
+    whole = cells.withColumn("is_sketch", F.col("part") == SKETCH_PART)
     plain = _merged(whole.where("NOT is_sketch").drop("is_sketch"), sets, sketches=False)
     of = {kind: F.when(F.col("merge") == kind, F.col("sketch")) for kind in SKETCHES}
     made = (
@@ -220,7 +220,7 @@ def _main_cell(value: Column) -> Column:
     is_float = value["type"] == "float"
     return _cell(
         value,
-        F.when(value["type"] == "sketch", F.lit(SKETCH)).otherwise(F.lit("value")),
+        F.when(value["type"] == "sketch", F.lit(SKETCH_PART)).otherwise(F.lit("value")),
         F.when(adds & is_float, F.coalesce(value["bin"], F.lit(0))).otherwise(F.lit(0)),
         F.when(adds, F.when(is_float, value["units"]).otherwise(value["whole"].cast(EXACT_INT))),
         F.when(~adds, value["whole"]),

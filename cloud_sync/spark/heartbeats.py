@@ -14,8 +14,8 @@ from cloud_sync.names import HEARTBEATS_FOLDER, MANIFEST_SUFFIX, heartbeat_name
 from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import nothing
 
-NUMBERS = ("highest_seq", "stored", "uploaded", "waiting", "set_aside", "dropped", "expired", "lost")
-TOLD = ", ".join(f"{name} BIGINT" for name in NUMBERS) + ", left_out ARRAY<ARRAY<BIGINT>>"
+COUNTED = ("highest_seq", "stored", "uploaded", "waiting", "set_aside", "dropped", "expired", "lost")
+TOLD = ", ".join(f"{name} BIGINT" for name in COUNTED) + ", left_out ARRAY<ARRAY<BIGINT>>"
 """The counters of a heartbeat; `left_out` has pairs: the highest number that the other branch has told, and
 the next one of the spool itself."""
 HEARTBEATS = (
@@ -24,7 +24,7 @@ HEARTBEATS = (
 """The newest heartbeat of each spool. `left_out`: the sequence numbers that it has left out for another
 branch of it (NULL in those of earlier versions and of spools without branches). A file that is no heartbeat
 has only a `reason`, that of a gateway that was forgotten neither that nor a gateway."""
-BYTES_MAX = 64 << 10
+HEARTBEAT_BYTES_MAX = 64 << 10
 OVERLAP_MS = 2_000
 """Files of the last interval of this length are read again: file systems may keep times in seconds."""
 
@@ -70,14 +70,14 @@ def _second(instant_ms: int) -> str:
 def _parsed(files: DataFrame) -> DataFrame:
     """One row per file: its heartbeat, or the reason why the file is not one."""
     schema = f"gateway STRING, spool STRING, at BIGINT, {TOLD}"
-    text = F.when(F.col("length") <= BYTES_MAX, F.col("content").cast("STRING"))
+    text = F.when(F.col("length") <= HEARTBEAT_BYTES_MAX, F.col("content").cast("STRING"))
     placed = F.udf(_name, "STRING", useArrow=False)
     told = files.select(
         F.regexp_extract("path", f".*/({HEARTBEATS_FOLDER}/.*)$", 1).alias("name"),
         F.unix_millis("modificationTime").alias("arrived_ms"),
         F.from_json(text, schema).alias("told"),
     ).select("name", "arrived_ms", "told.*")
-    numbers = ("at", *NUMBERS)
+    numbers = ("at", *COUNTED)
     is_whole = F.expr(" AND ".join(f"coalesce({name}, -1) >= 0" for name in numbers))
     reason = F.when(~is_whole, F.lit("a number of the heartbeat is missing or below 0")).when(
         F.col("name") != F.coalesce(placed("gateway", "spool"), F.lit("")), F.lit("it lies at another place")
@@ -85,7 +85,7 @@ def _parsed(files: DataFrame) -> DataFrame:
     judged = told.withColumn("reason", reason)
     good = F.col("reason").isNull()
     said = {"gateway": "gateway", "spool": "spool", "at": "at_ms"}
-    said |= {name: name for name in (*NUMBERS, "left_out")}
+    said |= {name: name for name in (*COUNTED, "left_out")}
     columns = [F.when(good, F.col(name)).alias(alias) for name, alias in said.items()]
     return judged.select("name", "reason", "arrived_ms", *columns)
 

@@ -15,21 +15,21 @@ from cloud_sync.names import (
     DATA_SUFFIX,
     MANIFEST_SUFFIX,
     SCHEMAS_FOLDER,
-    VERSIONS,
+    VERSIONS_READ,
     data_folder,
     manifest_folder,
     safe,
 )
-from cloud_sync.spark.contract.declared import in_words
+from cloud_sync.spark.contract.declared import check_in_words
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.uploaded_file import (
     FILE_BYTES_MAX,
     MANIFEST_BYTES_MAX,
     Manifest,
-    Record,
+    UploadedRecord,
     read_file,
 )
-from cloud_sync.spark.contract.values import Value
+from cloud_sync.spark.contract.values import UploadedValue
 from cloud_sync.spark.fleet import RECORD_VALUES, SPANS
 from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import local, nothing
@@ -69,14 +69,14 @@ def listing(spark: SparkSession, bucket: Storage, folders: Sequence[str] | None)
     path and the length of its manifest, NULL if there is none. Nothing is opened."""
     by_hour = [ARRIVALS_FOLDER] if folders is None else [f"{ARRIVALS_FOLDER}/{folder}" for folder in folders]
     found = nothing(spark, NAMES)
-    for folder in (*by_hour, *map(manifest_folder, VERSIONS)):
+    for folder in (*by_hour, *map(manifest_folder, VERSIONS_READ)):
         # A folder is a listing of its own: object stores then list it in one go, not folder by folder.
         if (places := _files(spark, bucket, folder, MANIFEST_SUFFIX)) is not None:
             known_as = F.regexp_replace("name", f"^{ARRIVALS_FOLDER}/[^/]*/[^/]*/", f"{manifest_folder()}/")
             found = found.unionByName(
                 places.select(known_as.alias("name"), F.col("name").alias("place"), "length")
             )
-    for version in VERSIONS if folders is None else ():
+    for version in VERSIONS_READ if folders is None else ():
         if (data := _files(spark, bucket, data_folder(version), DATA_SUFFIX)) is not None:
             names = data.select(_manifest_of("name", version).alias("name"))
             found = found.unionByName(names, allowMissingColumns=True)
@@ -211,7 +211,7 @@ def _check_whole(what: str, length: int | None, content: bytes | None, most: int
         raise Bad(f"the {what} is there and cannot be read; give the user of this job the right to read it")
 
 
-def row_of(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
+def row_of(path: str, manifest: Manifest, record: UploadedRecord) -> dict[str, Any]:
     """A record as a row of `READ`."""
     return {
         "manifest": path,
@@ -231,10 +231,10 @@ def row_of(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
         "retracted": record.retracted,
         "rule_hash": record.rule_hash,
         "schema": f"{manifest.rule_hash}-{manifest.schema}" if manifest.schema else None,
-        "broken": [{"check": in_words(check), "outcome": check.then} for check in record.broken],
+        "broken": [{"check": check_in_words(check), "outcome": check.then} for check in record.broken],
     }
 
 
-def _value(value: Value) -> dict[str, Any]:
+def _value(value: UploadedValue) -> dict[str, Any]:
     parts = [{"bin": number, "units": count} for number, count in value.squares or ()]
     return value._asdict() | {"squares": parts or None}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from cloud_sync.names import is_of_uploads
 from cloud_sync.spark.arrivals import LOOKBACK_MS, Listing, recent
 from cloud_sync.spark.java import JavaMissing
-from cloud_sync.spark.lease import Held, held
+from cloud_sync.spark.lease import LeaseHeld, held
 from cloud_sync.spark.ledger.metrics import Metrics, noteworthy, write
 from cloud_sync.spark.session import (
     SparkEnded,
@@ -32,8 +32,8 @@ from cloud_sync.spark.session import (
 )
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
 from cloud_sync.spark.tables import (
-    Conflict,
     MissingPart,
+    Overtaken,
     Part,
     Tables,
     UnknownOrigin,
@@ -56,8 +56,8 @@ _IN_WORDS = (
     SparkEnded,
     SparkMissing,
     StorageMissing,
-    Held,
-    Conflict,
+    LeaseHeld,
+    Overtaken,
     MissingPart,
     UnknownOrigin,
     UnknownVersion,
@@ -136,7 +136,7 @@ def opened(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]
 
 @contextmanager
 def leased(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> Iterator[None]:
-    """The lease of OUT for the length of the block: a second run is refused. Raises Held."""
+    """The lease of OUT for the length of the block: a second run is refused. Raises LeaseHeld."""
     with held(open_storage(spark, out), uuid.uuid4().hex[:12], now_ms):
         yield
 

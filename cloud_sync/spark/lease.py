@@ -24,7 +24,7 @@ LEASE_MS = 15 * 60_000
 """A lease that was not renewed for this time is expired. It is renewed before each batch."""
 
 
-class Held(Exception):
+class LeaseHeld(Exception):
     """Another run holds the lease; the text names it and says what to do."""
 
 
@@ -55,7 +55,7 @@ class Lease:
         self._now_ms = now_ms
 
     def take(self) -> None:
-        """Take the lease. Raises Held."""
+        """Take the lease. Raises LeaseHeld."""
         for _ in range(3):
             if self._storage.create(NAME, self._content()):
                 return
@@ -64,27 +64,27 @@ class Lease:
                 continue
             if not holder.is_gone(self._now_ms()):
                 seconds = max(1, (holder.until - self._now_ms()) // 1000)
-                raise Held(
+                raise LeaseHeld(
                     f"run {holder.run} (process {holder.process} on {holder.host}) works on "
                     f"{self._storage.root}; wait for its end. "
                     f"If it was killed, its lease expires in {seconds} s; "
                     f"delete {NAME} there to go on at once"
                 )
             self._storage.delete(NAME)
-        raise Held(f"other runs take the lease of {self._storage.root} by turns; try again later")
+        raise LeaseHeld(f"other runs take the lease of {self._storage.root} by turns; try again later")
 
     def renew(self) -> None:
-        """Hold the lease for another while. Raises Held if it was lost."""
+        """Hold the lease for another while. Raises LeaseHeld if it was lost."""
         holder = self._holder()
         if holder is not None and holder.run != self._run:
-            raise Held(f"run {holder.run} has taken over {self._storage.root}")
+            raise LeaseHeld(f"run {holder.run} has taken over {self._storage.root}")
         self._storage.delete(NAME)
         if not self._storage.create(NAME, self._content()):
-            raise Held(f"another run has taken over {self._storage.root}")
+            raise LeaseHeld(f"another run has taken over {self._storage.root}")
 
     def release(self) -> None:
         """Give the lease back, if it is still ours."""
-        with suppress(Held):
+        with suppress(LeaseHeld):
             holder = self._holder()
             if holder is not None and holder.run == self._run:
                 self._storage.delete(NAME)
@@ -95,7 +95,7 @@ class Lease:
         return json.dumps(asdict(holder)).encode()
 
     def _holder(self) -> Holder | None:
-        """The holder of the lease; None if it is free. Raises Held if the file is damaged."""
+        """The holder of the lease; None if it is free. Raises LeaseHeld if the file is damaged."""
         content = self._storage.read(NAME)
         if content is None:
             return None
@@ -104,7 +104,7 @@ class Lease:
             process, until = int(found["process"]), int(found["until"])
             return Holder(str(found["run"]), str(found["host"]), process, until, str(found.get("began", "")))
         except (ValueError, LookupError, TypeError):
-            raise Held(
+            raise LeaseHeld(
                 f"{self._storage.root}/{NAME} is damaged; delete it if no other run is at work"
             ) from None
 
@@ -132,7 +132,7 @@ def _began(process: int) -> str:
 
 @contextmanager
 def held(storage: Storage, run: str, now_ms: Callable[[], int]) -> Iterator[Lease]:
-    """The lease of `storage` for the length of the block. Raises Held."""
+    """The lease of `storage` for the length of the block. Raises LeaseHeld."""
     lease = Lease(storage, run, now_ms)
     lease.take()
     try:

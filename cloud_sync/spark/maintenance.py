@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _REMEDY = "see gateways and rules with: penstock cloud report"
-Change = Callable[[Batch, Tables, Version], int]
-"""Change a version through a batch without files; the number of changes, 0 for none."""
+VersionChange = Callable[[Batch, Tables, Version], int]
+"""VersionChange a version through a batch without files; the number of changes, 0 for none."""
 
 
 def compact(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> int:
@@ -141,7 +141,7 @@ def _rewritten(batch: Batch, tables: Tables, rows: DataFrame, table: str) -> lis
 
 
 def _changed(
-    spark: SparkSession, out: str, now_ms: Callable[[], int], change: Change, *, sweeps: bool = False
+    spark: SparkSession, out: str, now_ms: Callable[[], int], change: VersionChange, *, sweeps: bool = False
 ) -> int:
     """Make one version by `change`, with the lease in hand. `sweeps` deletes parts that no version names."""
     storage = open_storage(spark, out)

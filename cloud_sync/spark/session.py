@@ -258,7 +258,7 @@ REMEDIES: dict[int | str, str] = {
 """What to do about a failure with this number of the system, condition of Spark, or class of Java."""
 SPARK_EXCEPTION = "org.apache.spark.SparkException"
 """The class of Java whose exceptions have a condition."""
-NUMBERS = {os.strerror(number): number for number in REMEDIES if isinstance(number, int)}
+ERRNOS = {os.strerror(number): number for number in REMEDIES if isinstance(number, int)}
 """The numbers of the system's messages: an exception of Java has the message alone."""
 
 
@@ -295,7 +295,7 @@ def failure_in_words(error: Exception) -> str:
     while (cause := causes[-1].getCause()) is not None:
         causes.append(cause)
     told, last = _first_line(str(java.getMessage())), _first_line(str(causes[-1]))
-    numbers = [NUMBERS.get(str(cause.getMessage())) for cause in causes]
+    numbers = [ERRNOS.get(str(cause.getMessage())) for cause in causes]
     names = [str(cause.getClass().getName()) for cause in causes]
     of_spark = [cause for cause, name in zip(causes, names, strict=True) if name == SPARK_EXCEPTION]
     kinds = [_kind(cause.getCondition()) for cause in of_spark]

@@ -25,7 +25,7 @@ from cloud_sync.spark.storage import Storage, literal, writing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-VERSIONS = "_versions"
+VERSIONS_FOLDER = "_versions"
 KEPT_VERSIONS = 16
 """The number of versions whose parts are kept for readers that have begun with them."""
 TIER = 8
@@ -33,7 +33,7 @@ TIER = 8
 FORMAT = 1
 
 
-class Conflict(Exception):
+class Overtaken(Exception):
     """Another run has created the version that this one was about to create."""
 
 
@@ -176,13 +176,17 @@ class Tables:
 
     def _names(self) -> list[str]:
         """The files of the versions that are kept, in their order."""
-        return sorted(f"{VERSIONS}/{name}" for name in self.storage.names(VERSIONS) if name.endswith(".json"))
+        return sorted(
+            f"{VERSIONS_FOLDER}/{name}"
+            for name in self.storage.names(VERSIONS_FOLDER)
+            if name.endswith(".json")
+        )
 
     def commit(self, version: Version) -> None:
         """Make `version` (whose number is one above the one it was made from) the current one. Raises
-        Conflict."""
+        Overtaken."""
         if not self.storage.create(_name(version.number), encode(version)):
-            raise Conflict(
+            raise Overtaken(
                 f"another run has written version {version.number} of {self.storage.root} meanwhile"
             )
         self._drop(version.number - KEPT_VERSIONS)
@@ -313,4 +317,4 @@ def _version_in(storage: Storage, name: str) -> Version | None:
 
 
 def _name(number: int) -> str:
-    return f"{VERSIONS}/{number:012}.json"
+    return f"{VERSIONS_FOLDER}/{number:012}.json"

@@ -63,7 +63,7 @@ def sketches(spark: SparkSession, out: str, rule: str, column: str, level: str |
     tables = Tables(spark, open_storage(spark, out))
     rows = tables.read(paths(tables.current(), rule, level), states.FLEET)
     cells = rows.select(*WINDOW_COLUMNS, F.explode("state").alias("cell"))
-    found = cells.where((F.col("cell.name") == column) & (F.col("cell.part") == states.SKETCH))
+    found = cells.where((F.col("cell.name") == column) & (F.col("cell.part") == states.SKETCH_PART))
     return found.select(*WINDOW_COLUMNS, "cell.sketch")
 
 

@@ -23,7 +23,7 @@ from cloud_sync.spool.pending import Pending, PendingRow, chunks, that_fit
 from cloud_sync.spool.rows import Rows
 from cloud_sync.spool.state import State
 from cloud_sync.spool.store import Store
-from cloud_sync.spool.types import COUNTERS, Lost, Origin, SpoolSettings, SpoolStats
+from cloud_sync.spool.types import SPOOL_COUNTERS, Lost, Origin, SpoolSettings, SpoolStats
 
 MARK_PREFIX = "mark:"
 """Keys of the state that hold the number of the last row of an origin."""
@@ -220,7 +220,7 @@ class Spool:
         with store.lock, translated(self.path):
             totals = store.totals()
             set_aside = store.number("SELECT count(*) FROM set_aside")
-        counters = {name: totals[name] for name in COUNTERS}
+        counters = {name: totals[name] for name in SPOOL_COUNTERS}
         return SpoolStats(
             store.rows, store.bytes, set_aside, len(self.pending), self.settings.bytes_max, counters
         )

@@ -10,7 +10,7 @@ from cloud_sync.records import ROW_OVERHEAD_BYTES
 
 OnFull = Literal["block", "drop_oldest", "drop_newest"]
 
-COUNTERS = (
+SPOOL_COUNTERS = (
     "appended",
     "uploaded",
     "dropped_oldest",

@@ -16,7 +16,7 @@ _CODE = re.compile(r"<Code>(\w+)</Code>")
 TOO_LARGE = frozenset({"413", "EntityTooLarge"})
 """Codes of an answer that refuses a file for its size."""
 NO_BUCKET = "make the bucket, or mend the target"
-REMEDIES = {"NoSuchBucket": NO_BUCKET, "ExpiredToken": "start again with new credentials"}
+CODE_REMEDIES = {"NoSuchBucket": NO_BUCKET, "ExpiredToken": "start again with new credentials"}
 """What to do about an answer of the store with this code, for which obstore has no type of its own."""
 KEYS = (
     "AWS_ACCESS_KEY_ID",
@@ -88,7 +88,7 @@ class ObjectStoreTarget:
         """The failure of an attempt, with its remedy where it has one; `absent` is that of a name that is not
         there."""
         codes = _codes(error)
-        remedy = next((remedy for code, remedy in REMEDIES.items() if code in codes), None)
+        remedy = next((remedy for code, remedy in CODE_REMEDIES.items() if code in codes), None)
         remedy = remedy or self._remedies.get(type(error))
         if remedy is None and isinstance(error, self._absent):
             remedy = absent

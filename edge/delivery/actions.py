@@ -149,10 +149,10 @@ def _form(rule_id: str, sink: str, settings: SinkSettings) -> Form | None:
     """The function that turns rows into records of a spool; None for sinks without a spool."""
     if sink == CLOUD:
         from cloud_sync.declaration import CloudSettings
-        from cloud_sync.sink import Form as CloudForm
+        from cloud_sync.sink import RecordMaker
 
         assert isinstance(settings, CloudSettings)
-        return CloudForm(settings, rule_id).record
+        return RecordMaker(settings, rule_id).record
     if sink == ARCHIVE:
         from cloud_sync.archive import ArchiveSettings, archived
 

@@ -14,7 +14,7 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.sink import partial
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import job, view
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
@@ -73,7 +73,7 @@ def upload(
     names of the new files."""
     before = set(data_files(bucket))
     with closing(Spool(bucket.parent / gateway / "spool.db", gateway)) as spool:
-        spool.append([partial(row, settings, rule, 0) for row in sent], DAY_MS)
+        spool.append([RecordMaker(settings, rule).record(row, 0) for row in sent], DAY_MS)
         spool.commit(DAY_MS)
         Uploader(spool, open_target(str(bucket)), UploadSettings(rows_max=rows_max)).drain(DAY_MS)
     return sorted(set(data_files(bucket)) - before)

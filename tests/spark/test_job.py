@@ -20,7 +20,7 @@ from cloud_sync.heartbeat import Pulse
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name, manifest_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.sink import partial
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import completeness, job, maintenance, report, tables, view
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables
@@ -276,7 +276,7 @@ def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> 
     first = rows(random.Random(1), 20)
     names = upload(bucket, "gw1", first, rows_max=10)
     with closing(Spool(bucket.parent / "gw1" / "spool.db", "gw1")) as spool:
-        spool.append([partial(row, SETTINGS, "hot", 0) for row in first[:3]], DAY_MS)
+        spool.append([RecordMaker(SETTINGS, "hot").record(row, 0) for row in first[:3]], DAY_MS)
         spool.commit(DAY_MS)
         Pulse(spool, open_target(str(bucket)), 1).beat(DAY_MS)
     (bucket / names[0]).unlink()
@@ -382,7 +382,7 @@ def test_a_second_run_is_refused_while_one_works(
 def test_of_two_runs_one_commits(spark: Any, out: Path) -> None:
     both = [Tables(spark, open_storage(spark, str(out))) for _ in range(2)]
     both[0].commit(tables.Version(1, "a"))
-    with pytest.raises(tables.Conflict, match="another run has written version 1"):
+    with pytest.raises(tables.Overtaken, match="another run has written version 1"):
         both[1].commit(tables.Version(1, "b"))
     assert both[1].current().run == "a"
     content = (out / "_versions" / "000000000001.json").read_bytes()

@@ -15,7 +15,7 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.heartbeat import Pulse
 from cloud_sync.names import arrival_name
 from cloud_sync.records import Record
-from cloud_sync.sink import partial
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import backfill, job
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
@@ -63,7 +63,7 @@ def emitted(text: str, events: list[Arrival], *, to_the_end: bool = False) -> di
         assert isinstance(settings, CloudSettings)
         if emission.kind == "rows":
             records[emission.rule] += [
-                partial(row, settings, emission.rule, emission.at_ms)
+                RecordMaker(settings, emission.rule).record(row, emission.at_ms)
                 for row in emission.inserted
                 if to_the_end or row["window_start"] + 10_000 <= last_ms
             ]

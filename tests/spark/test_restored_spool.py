@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cloud_sync.heartbeat import Pulse
-from cloud_sync.sink import partial
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import view
 from cloud_sync.spool import Spool
 from cloud_sync.spool.store import SEQ_GAP
@@ -35,7 +35,7 @@ def started(folder: Path, count: int, bucket: Path | None = None, *, beats: bool
     a heartbeat behind them."""
     with closing(Spool(folder / "spool.db", "gw1")) as spool:
         made = rows(random.Random(spool.highest_seq), count)
-        spool.append([partial(row, SETTINGS, "hot", 0) for row in made], DAY_MS)
+        spool.append([RecordMaker(SETTINGS, "hot").record(row, 0) for row in made], DAY_MS)
         spool.commit(DAY_MS)
         if bucket is None:
             return

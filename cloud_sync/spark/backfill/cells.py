@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from cloud_sync.schemas import INT64
 from cloud_sync.spark.backfill.slots import TYPES, arrow_type
 from sql.emission import Row
 from sql.types import Type
@@ -28,8 +29,6 @@ Columns of other types take any value, as JSON text."""
 INFERRED = (Type.INTEGER, Type.STRING, Type.BOOLEAN)
 """Types that Arrow finds only where all values have them, which is a check of its own;
 it takes booleans among floats, and text among bytes."""
-
-INTEGERS = range(-(2**63), 2**63)
 
 
 class Misfit(Exception):
@@ -104,7 +103,7 @@ def _fits(value: object, kind: Type) -> bool:
     allowed = CLASSES.get(kind)
     if allowed is None:
         return True
-    return value.__class__ in allowed and (kind is not Type.INTEGER or value in INTEGERS)
+    return value.__class__ in allowed and (kind is not Type.INTEGER or value in INT64)
 
 
 def of_event(event: Mapping[str, Any], columns: Mapping[str, Type]) -> Row:

@@ -22,7 +22,7 @@ from rules.drive import State
 from sinks.formats import lossless_json
 from sql import Plan
 
-FOLDER = "_state"
+STATES_FOLDER = "_state"
 KIND = "state"
 """The kind of the row with a gateway's state."""
 
@@ -76,16 +76,16 @@ def fingerprints(plans: Mapping[str, Plan]) -> str:
 def write(found: DataFrame, out: str) -> None:
     """Keep the states among the rows of workers."""
     states = found.where(F.col("kind") == KIND).select("gateway", F.col("reason").alias("cut"), "state")
-    states.coalesce(1).write.parquet(f"{out}/{FOLDER}")
+    states.coalesce(1).write.parquet(f"{out}/{STATES_FOLDER}")
 
 
 def states_of(spark: SparkSession, before: str, plans: Mapping[str, Plan]) -> DataFrame:
     """The states that an earlier backfill kept in `before`: gateway, last, state.
     Raises BackfillError if there are none, or if they are those of other rules."""
     storage = open_storage(spark, before)
-    if not storage.is_folder(FOLDER):
+    if not storage.is_folder(STATES_FOLDER):
         raise BackfillError(f"{before} keeps no state; make it with penstock cloud backfill --open")
-    states = spark.read.parquet(literal(f"{storage.root}/{FOLDER}"))
+    states = spark.read.parquet(literal(f"{storage.root}/{STATES_FOLDER}"))
     of_rules = F.get_json_object("cut", "$.rules")
     if not states.where(of_rules != fingerprints(plans)).isEmpty():
         raise BackfillError(

@@ -19,7 +19,7 @@ from cloud_sync.spark.storage import Storage, literal, open_storage, writing
 from rules.compiled import CompiledRule
 from sql import Plan
 
-FILES = ("gateway", "path", "length", "content")
+RAW_FILE = ("gateway", "path", "length", "content")
 FIXED = ("gateway", "number", "at_ms", "kind", "reason", "is_open", "rule_hash")
 
 
@@ -32,7 +32,7 @@ class Cut(NamedTuple):
     is_open: bool = False
 
 
-WHOLE = Cut()
+UNCUT = Cut()
 
 
 def backfill(
@@ -42,7 +42,7 @@ def backfill(
     raw: str,
     out: str,
     zone: str,
-    cut: Cut = WHOLE,
+    cut: Cut = UNCUT,
 ) -> dict[str, int]:
     """Run the rules over the raw events and write one Parquet folder for each, `OUT/<rule>`; the number of
     rows of each rule.
@@ -82,7 +82,7 @@ def check_columns(rule: CompiledRule, fixed: Iterable[str]) -> None:
 
 
 def rows(
-    spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, zone: str, cut: Cut = WHOLE
+    spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, zone: str, cut: Cut = UNCUT
 ) -> DataFrame:
     """The rows of all rules (FOUND, and the columns of `slots`), by gateway and number in each partition."""
     storage = raw_events(spark, raw)
@@ -90,13 +90,13 @@ def rows(
     known = compiled(sources, zone).rules
     plans = {rule: known[rule].plan for rule in rules}
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(literal(storage.root))
-    named = by_gateway(files).select(*FILES)
+    named = by_gateway(files).select(*RAW_FILE)
     if cut.after is not None:
         states = handover.states_of(spark, cut.after, plans)
         paths, named = handover.after(by_gateway(files), states)
         if paths:
             new = spark.read.format("binaryFile").load([literal(path) for path in paths])
-            named = named.unionByName(by_gateway(new).select(*FILES))
+            named = named.unionByName(by_gateway(new).select(*RAW_FILE))
     sorted_files = shared(spark, named).sortWithinPartitions("gateway", "path")
     run = partial(worker.run, tuple(sources), tuple(rules), zone, cut.is_open)
     return sorted_files.mapInArrow(run, FOUND + slots.definitions(plans.values()))

@@ -81,7 +81,7 @@ def _of_gateway(
     is_handed = handover.is_state(first)
     handed = handover.read(first["content"]) if is_handed else Handed()
     runs = runs_of(files if is_handed else chain([first], files), reading)
-    table = Table(schema, gateway, plans, handed.number)
+    table = GatewayRows(schema, gateway, plans, handed.number)
     emitted = driven(engine, plans, runs, known.tables, handed.state)
     yield from table.batches(emitted, is_open=False)
     if not is_open:
@@ -100,7 +100,7 @@ def _of_gateway(
         yield pa.RecordBatch.from_pylist(others, schema=schema)
 
 
-class Table:
+class GatewayRows:
     """The rows of a gateway as batches of a schema (FOUND). `number` is that of the next row."""
 
     def __init__(self, schema: pa.Schema, gateway: str, plans: Mapping[str, Plan], number: int) -> None:

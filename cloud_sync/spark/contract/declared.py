@@ -7,7 +7,7 @@ from typing import Any
 
 from cloud_sync.schemas import BadSchema, Check, Schema, read_schema, schema_id
 from cloud_sync.spark.contract.fields import Bad
-from cloud_sync.spark.contract.values import Value
+from cloud_sync.spark.contract.values import UploadedValue
 
 EXPECTATIONS_MAX = 1_000
 
@@ -27,7 +27,7 @@ def declared(rule: str, rule_hash: str, wanted: str, content: bytes | None) -> S
     return schema
 
 
-def check_fit(fields: Mapping[str, Any], values: Sequence[Value], schema: Schema) -> None:
+def check_fit(fields: Mapping[str, Any], values: Sequence[UploadedValue], schema: Schema) -> None:
     """Raises Bad if a record has other keys than its schema, or a value that the schema does not have."""
     if {*fields["keys"]} != {key.name for key in schema.keys}:
         raise Bad("its keys are not those of its schema")
@@ -51,13 +51,15 @@ def broken_checks(fields: Mapping[str, Any], schema: Schema | None) -> tuple[Che
     return tuple(schema.expect[at] for at in listed)
 
 
-def in_words(check: Check) -> str:
+def check_in_words(check: Check) -> str:
     """A check in words.
 
-    >>> in_words(Check("t", "warn", -40.0, 120.0)), in_words(Check("dev", "fail", not_null=True))
+    >>> check_in_words(Check("t", "warn", -40.0, 120.0)), check_in_words(Check("dev", "fail", not_null=True))
     ('t from -40.0 to 120.0', 'dev not NULL')
-    >>> in_words(Check("t", "warn", min=0.0, not_null=True)), in_words(Check(None, "warn", freshness_ms=9))
-    ('t at least 0.0 and not NULL', 'no window older than 9 ms')
+    >>> check_in_words(Check("t", "warn", min=0.0, not_null=True))
+    't at least 0.0 and not NULL'
+    >>> check_in_words(Check(None, "warn", freshness_ms=9))
+    'no window older than 9 ms'
     """
     if check.column is None:
         return f"no window older than {check.freshness_ms} ms"

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from cloud_sync.schemas import INT64
+
 NAME_CHARS_MAX = 512
 LAST_MS = 253_402_300_799_999
 """The end of 31 December 9999, UTC."""
@@ -21,11 +23,11 @@ def check_number(value: object, what: str) -> None:
         raise Bad(f"{what} is no number")
     if isinstance(value, float) and not math.isfinite(value):
         raise Bad(f"{what} is beyond the range of a float")
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+    if isinstance(value, int) and value not in INT64:
         raise Bad(f"{what} is beyond 64 bits")
 
 
-def whole(fields: Mapping[str, Any], name: str, least: int, most: int = 2**63 - 1) -> int:
+def whole(fields: Mapping[str, Any], name: str, least: int, most: int = INT64[-1]) -> int:
     """A whole number within its range. Raises Bad."""
     value = fields.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:

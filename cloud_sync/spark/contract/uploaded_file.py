@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe, utc_date
+from cloud_sync.names import VERSIONS_READ, file_folder, manifest_name, safe, utc_date
 from cloud_sync.schemas import Check, Schema, is_id
 from cloud_sync.signing import FIELD, is_signed
 from cloud_sync.spark.contract.declared import broken_checks, check_fit, declared
@@ -28,7 +28,7 @@ from cloud_sync.spark.contract.fields import (
     text,
     whole,
 )
-from cloud_sync.spark.contract.values import Value, values_of
+from cloud_sync.spark.contract.values import UploadedValue, values_of
 
 FILE_BYTES_MAX = 256 << 20
 """The largest size of a data file, compressed and not."""
@@ -53,7 +53,7 @@ class Span(NamedTuple):
     end: int
 
 
-class Record(NamedTuple):
+class UploadedRecord(NamedTuple):
     """One record. `digest` is equal for records that say the same, whatever their spelling.
 
     `revision` above 0: it states its window (gateway, rule, bounds, keys) instead of every record with a
@@ -66,7 +66,7 @@ class Record(NamedTuple):
     window_end: int
     windows: tuple[Span, ...]
     keys: str
-    values: tuple[Value, ...]
+    values: tuple[UploadedValue, ...]
     revision: int
     retracted: bool
     rule_hash: str
@@ -99,7 +99,7 @@ def read_file(
     content: bytes | None,
     keys: Mapping[str, str] | None = None,
     declaration: bytes | None = None,
-) -> tuple[Manifest, list[Record]]:
+) -> tuple[Manifest, list[UploadedRecord]]:
     """The manifest at `path` below the bucket and the records of its file.
     `keys` of gateways: only manifests that they signed count.
     `declaration`: the file of the schema that the manifest names. Raises Bad with the reason."""
@@ -119,7 +119,7 @@ def read_file(
     schema = (
         declared(manifest.rule, manifest.rule_hash, manifest.schema, declaration) if manifest.schema else None
     )
-    records: list[Record] = []
+    records: list[UploadedRecord] = []
     before = manifest.first_seq - 1
     for number, line in enumerate(lines, 1):
         try:
@@ -159,8 +159,10 @@ def read_manifest(path: str, announcement: bytes | None, keys: Mapping[str, str]
         raise Bad(f"the manifest is no manifest: {reason}") from None
     if keys is not None:
         _check_signature(fields, manifest.gateway, keys)
-    if manifest.version not in VERSIONS:
-        raise Bad(f"the manifest has version {manifest.version}, this job knows {VERSIONS}; update penstock")
+    if manifest.version not in VERSIONS_READ:
+        raise Bad(
+            f"the manifest has version {manifest.version}, this job knows {VERSIONS_READ}; update penstock"
+        )
     if not _SHA256.fullmatch(manifest.sha256) or not _DATE.fullmatch(manifest.date):
         raise Bad("the manifest is no manifest: 'sha256' or 'date' is not in its form")
     if not manifest.first_seq <= manifest.last_seq or not manifest.rows:
@@ -211,7 +213,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def read_record(line: bytes, manifest: Manifest, schema: Schema | None = None) -> Record:
+def read_record(line: bytes, manifest: Manifest, schema: Schema | None = None) -> UploadedRecord:
     """The record in one line of the file that `manifest` announces, which fits the schema that it names.
     Raises Bad with the reason."""
     fields = _object(line)
@@ -239,7 +241,9 @@ def read_record(line: bytes, manifest: Manifest, schema: Schema | None = None) -
         raise Bad("'rule_hash' is not 16 hexadecimal digits")
     seq = whole(fields, "seq", 0)
     broken = broken_checks(fields, schema)
-    return Record(seq, start, end, windows, keys, values, revision, retracted, made_by, digest, broken)
+    return UploadedRecord(
+        seq, start, end, windows, keys, values, revision, retracted, made_by, digest, broken
+    )
 
 
 def _revision(fields: Mapping[str, Any]) -> tuple[int, bool]:

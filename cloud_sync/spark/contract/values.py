@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cloud_sync.moments import SAMPLE
-from cloud_sync.sketches import BYTES_MAX, SKETCHES, BadSketch, check
+from cloud_sync.schemas import TEXT_CHARS_MAX
+from cloud_sync.sketches import SKETCH_BYTES_MAX, SKETCHES, BadSketch, check
 from cloud_sync.spark.contract.fields import LAST_MS, Bad, check_number, check_text, text, whole
 from cloud_sync.spark.exact import units
 
@@ -24,12 +25,11 @@ MERGES = {
     **dict.fromkeys(TIMED, ("int", "float", "text")),
 }
 """The merges of the contract and the types that each takes."""
-TEXT_CHARS_MAX = 65_536
 FOLLOWS = {"distinct": "theta", "percentile": "kll"}
 """Merges that hold nothing themselves and follow from a sketch of the same record."""
 
 
-class Value(NamedTuple):
+class UploadedValue(NamedTuple):
     """One value column of a record. A float is stored as whole units too (`exact.units`), and so are the two
     parts of a sum of squares. A value that follows from a sketch names its column in `of`; `part` is that of
     a percentile. A first or last value has the `instant` of its event, in milliseconds;
@@ -59,7 +59,7 @@ class Value(NamedTuple):
         return self[:9] if self.squares else self[:8]
 
 
-def values_of(found: object) -> tuple[Value, ...]:
+def values_of(found: object) -> tuple[UploadedValue, ...]:
     """The value columns of a record. Raises Bad."""
     if not isinstance(found, list) or len(found) > VALUES_MAX:
         raise Bad("'values' is no list of values")
@@ -75,7 +75,7 @@ def values_of(found: object) -> tuple[Value, ...]:
     return values
 
 
-def _value(item: object) -> Value:
+def _value(item: object) -> UploadedValue:
     if not isinstance(item, dict):
         raise Bad("'values' holds what is no object")
     name, merge, kind = text(item, "as"), item.get("merge"), item.get("type")
@@ -84,7 +84,7 @@ def _value(item: object) -> Value:
             f"column '{name}' merges as {str(merge)[:20]!r} of {str(kind)[:20]!r}, "
             "which is not in the contract"
         )
-    value = Value(name, merge, kind, None, None, None, None, None)
+    value = UploadedValue(name, merge, kind, None, None, None, None, None)
     if kind == "sketch":
         return value._replace(sketch=_sketch(item, name, merge))
     if merge in FOLLOWS:
@@ -94,7 +94,7 @@ def _value(item: object) -> Value:
     return _numeric(item, value)
 
 
-def _timed(item: Mapping[str, Any], value: Value) -> Value:
+def _timed(item: Mapping[str, Any], value: UploadedValue) -> UploadedValue:
     """A first or last value; without an instant there is none."""
     if item.get("at") is None:
         return value
@@ -110,7 +110,7 @@ def _timed(item: Mapping[str, Any], value: Value) -> Value:
     return value._replace(text=found, instant=instant)
 
 
-def _numeric(item: Mapping[str, Any], value: Value) -> Value:
+def _numeric(item: Mapping[str, Any], value: UploadedValue) -> UploadedValue:
     name, merge, kind = value[:3]
     number = item.get(kind)
     count = item.get("count") if merge == "avg" or merge in SAMPLE else None
@@ -136,7 +136,7 @@ def _sketch(item: Mapping[str, Any], name: str, kind: str) -> bytes | None:
     found = item.get("sketch")
     if found is None:
         return None
-    if not isinstance(found, str) or len(found) > 2 * BYTES_MAX:
+    if not isinstance(found, str) or len(found) > 2 * SKETCH_BYTES_MAX:
         raise Bad(f"'sketch' of column '{name}' is no text, or longer than a sketch")
     try:
         content = base64.b64decode(found, validate=True)

@@ -42,11 +42,11 @@ class Metrics(Counts):
 
     def add(self, counts: Counts) -> None:
         """Add the counters of a batch."""
-        from cloud_sync.spark.ledger.runs import COUNTERS
+        from cloud_sync.spark.ledger.runs import RUN_COUNTERS
 
         self.failed += counts.failed
         self.copied = sorted({*self.copied, *counts.copied})
-        for name in COUNTERS:
+        for name in RUN_COUNTERS:
             setattr(self, name, getattr(self, name) + getattr(counts, name))
 
 

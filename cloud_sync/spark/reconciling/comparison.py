@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.names import VERSION, file_folder, safe
 from cloud_sync.records import SpooledRow, line
-from cloud_sync.sink import Form
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import fleet
 from cloud_sync.spark.backfill import FIXED, TYPES
 from cloud_sync.spark.contract.fields import Bad
@@ -203,15 +203,15 @@ def _uploaded(
     """Runs in Spark's workers. `as_text`: the columns that hold JSON text; None if the whole row does."""
     import pyarrow as pa
 
-    form = Form(settings, rule)
+    maker = RecordMaker(settings, rule)
     for batch in batches:
-        made = [_uploaded_row(rule, form, as_text, row) for row in batch.to_pylist()]
+        made = [_uploaded_row(rule, maker, as_text, row) for row in batch.to_pylist()]
         for first in range(0, len(made), ROWS_PER_BATCH):
             yield pa.RecordBatch.from_pylist(made[first : first + ROWS_PER_BATCH], schema=schema)
 
 
 def _uploaded_row(
-    rule: str, form: Form, as_text: Collection[str] | None, row: dict[str, Any]
+    rule: str, maker: RecordMaker, as_text: Collection[str] | None, row: dict[str, Any]
 ) -> dict[str, Any]:
     cells = {name: value for name, value in row.items() if name not in FIXED and value is not None}
     if as_text is None:
@@ -220,7 +220,7 @@ def _uploaded_row(
         cells |= {name: json.loads(cells[name]) for name in as_text if name in cells}
     gateway, seq = str(row["gateway"]), int(row["number"])
     try:
-        record = form.record(cells, int(row["at_ms"]))
+        record = maker.record(cells, int(row["at_ms"]))
         folder = file_folder(gateway, rule, record.date)
         manifest = Manifest(VERSION, folder, "", 0, 1, gateway, "backfill", rule, record.date, seq, seq)
         spooled = SpooledRow(seq, rule, record.date, 0, record.body, 0)

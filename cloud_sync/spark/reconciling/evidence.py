@@ -15,7 +15,7 @@ from sql import Plan
 
 WINDOW = ("gateway", "window_start", "window_end", "keys")
 """The columns that identify a window of a rule on its gateway."""
-COUNTERS = ("missing", "waiting", "set_aside", "dropped", "expired", "lost")
+ABSENT = ("missing", "waiting", "set_aside", "dropped", "expired", "lost")
 IN_PATH = r"^v\d+/gw=([^/]*)/rule=([^/]*)/date=([^/]*)/"
 """The folders of gateway, rule and day of a data file."""
 
@@ -46,7 +46,7 @@ def with_evidence(spark: SparkSession, subject: Subject, differing: DataFrame) -
 
 def _spools(spark: SparkSession, out: str) -> DataFrame:
     """By gateway: the counters of all its spools, and the number of its heartbeats."""
-    counters = [F.sum(name).alias(name) for name in COUNTERS]
+    counters = [F.sum(name).alias(name) for name in ABSENT]
     told = F.struct(*counters, F.count("heartbeat").alias("heartbeats"))
     return view.gateways(spark, out).groupBy("gateway").agg(told.alias("spool"))
 

@@ -17,7 +17,7 @@ from rules.drive import Arrival, advance, drive, in_runs, state_of
 from sinks.formats import lossless_json
 from sql import Emission, Engine, Plan
 
-FOUND = "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING"
+FOUND_OF_KEY = "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING"
 """The rows of all rules, beside the columns of their SELECTs (`slots`); `number` counts the rows of a key in
 their order, the others are those of a backfill."""
 

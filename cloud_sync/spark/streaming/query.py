@@ -27,12 +27,12 @@ from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.session import is_connect
 from cloud_sync.spark.storage import Storage, literal, open_storage, writing
 from cloud_sync.spark.streaming import keying
-from cloud_sync.spark.streaming.processor import FOUND, EngineOfKey
+from cloud_sync.spark.streaming.processor import FOUND_OF_KEY, EngineOfKey
 from cloud_sync.spark.tables import nothing
 from sql import Plan
 
-FIXED = ("key", "number", "at_ms", "kind", "reason", "rule_hash")
-FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+FIXED_OF_KEY = ("key", "number", "at_ms", "kind", "reason", "rule_hash")
+BINARY_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state."
     "RocksDBStateStoreProvider",
@@ -63,7 +63,7 @@ def stream(
     known = compiled(sources, zone)
     plans = {rule: known.rules[rule].plan for rule in rules}
     for rule in rules:
-        check_columns(known.rules[rule], (*FIXED, "batch"))
+        check_columns(known.rules[rule], (*FIXED_OF_KEY, "batch"))
     _check_same(storage, handover.fingerprints(plans))
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
@@ -74,7 +74,7 @@ def stream(
         new = {row["rule"]: int(row["count"]) for row in rows.groupBy("rule").count().collect()}
         for rule in rules:
             if batch == 0 or rule in new:
-                table = typed(rows.where(F.col("rule") == rule), plans[rule], FIXED)
+                table = typed(rows.where(F.col("rule") == rule), plans[rule], FIXED_OF_KEY)
                 _write_once(storage, table, f"{safe(rule)}/batch={batch:09}")
         rows.unpersist()
         counts.update(new)
@@ -101,8 +101,8 @@ def _check_same(storage: Storage, rules: str) -> None:
 def _rows(
     spark: SparkSession, sources: Sources, plans: Mapping[str, Plan], raw: str, zone: str, pace: Pace
 ) -> DataFrame:
-    """The rows of all rules (FOUND, and the columns of `slots`), as a stream."""
-    reader = spark.readStream.format("binaryFile").schema(FILES)
+    """The rows of all rules (FOUND_OF_KEY, and the columns of `slots`), as a stream."""
+    reader = spark.readStream.format("binaryFile").schema(BINARY_FILES)
     # Files older than `maxFileAge`, by default a week before the newest, would be ignored.
     settings = {"recursiveFileLookup": "true", "maxFilesPerTrigger": str(pace.files), "maxFileAge": "100000d"}
     files = by_gateway(reader.options(**settings).load(literal(raw))).select("gateway", "path", "content")
@@ -111,7 +111,7 @@ def _rows(
     # Spark drops rows that are behind the watermark: the clock's alone have the time that it goes by.
     events = files.mapInArrow(run, keying.KEYED).withColumn("clock", F.timestamp_millis("clock_ms"))
     keyed = events.withWatermark("clock", f"{pace.delay_ms} milliseconds").groupBy("rule", "key")
-    columns = FOUND + slots.definitions(plans.values())
+    columns = FOUND_OF_KEY + slots.definitions(plans.values())
     engine = EngineOfKey(tuple(sources), zone, columns)
     return keyed.transformWithState(engine, columns, "Append", "EventTime")
 

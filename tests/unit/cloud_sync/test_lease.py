@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_sync.spark.lease import LEASE_MS, NAME, Held, held
+from cloud_sync.spark.lease import LEASE_MS, NAME, LeaseHeld, held
 from cloud_sync.spark.storage import LocalStorage
 
 NOW_MS = 1_763_683_200_000
@@ -29,7 +29,7 @@ def leave(storage: LocalStorage, **changed: object) -> None:
 
 def refused(storage: LocalStorage, reason: str) -> None:
     """A second run does not begin."""
-    with pytest.raises(Held, match=re.escape(reason)), held(storage, "second", now_ms):
+    with pytest.raises(LeaseHeld, match=re.escape(reason)), held(storage, "second", now_ms):
         pass
 
 

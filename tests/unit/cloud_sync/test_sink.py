@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 import cloud_sync.sink  # noqa: F401  registers the sink
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.sink import Form, partial
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spool import Spool, SpoolSettings
 from edge.clock import SimulatedClock
 from edge.delivery.dead_letters import DeadLetters
@@ -51,12 +51,12 @@ def settings(**changes: Any) -> CloudSettings:
 
 
 def body(row: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(partial(row, settings(**changes), "hot", NOW_MS).body)
+    found: dict[str, Any] = json.loads(RecordMaker(settings(**changes), "hot").record(row, NOW_MS).body)
     return found
 
 
 def test_a_row_becomes_a_typed_partial_aggregate() -> None:
-    record = partial(ROW, settings(), "hot", 0)
+    record = RecordMaker(settings(), "hot").record(ROW, 0)
     assert (record.rule, record.date) == ("hot", "2025-11-21")
     assert json.loads(record.body) == {
         "windows": [["1m", NOW_MS, NOW_MS + 60_000]],
@@ -74,15 +74,17 @@ def test_a_row_becomes_a_typed_partial_aggregate() -> None:
 
 def test_records_of_many_rows_are_those_of_each_alone() -> None:
     """Rows of one window share what was worked out for it; those of the next day have another date."""
-    form = Form(settings(window=["1m", "1d"], zone="Asia/Kolkata", hashed=["dev"], hashKey="k" * 16), "hot")
+    maker = RecordMaker(
+        settings(window=["1m", "1d"], zone="Asia/Kolkata", hashed=["dev"], hashKey="k" * 16), "hot"
+    )
     starts = (0, 0, 86_400_000, 60_000, 0)
     dates = []
     for number, after_ms in enumerate(starts):
         start_ms = NOW_MS + after_ms
         row = ROW | {"dev": "ab"[number % 2], "window_start": start_ms, "window_end": start_ms + 10_000}
-        found = form.record(row, NOW_MS)
+        found = maker.record(row, NOW_MS)
         again = settings(window=["1m", "1d"], zone="Asia/Kolkata", hashed=["dev"], hashKey="k" * 16)
-        assert found == partial(row, again, "hot", NOW_MS)
+        assert found == RecordMaker(again, "hot").record(row, NOW_MS)
         assert json.loads(found.body)["windows"][0] == ["1m", start_ms, start_ms + 60_000]
         dates.append(found.date)
     assert dates == ["2025-11-21", "2025-11-21", "2025-11-22", "2025-11-21", "2025-11-21"]
@@ -109,8 +111,8 @@ def test_a_row_that_states_its_window_anew_says_when_it_was_made() -> None:
 
 def test_a_row_is_filed_under_the_day_of_its_fleet_window() -> None:
     late = ROW | {"window_start": NOW_MS + 86_399_000, "window_end": NOW_MS + 86_400_000}
-    assert partial(late, settings(), "hot", 0).date == "2025-11-21"
-    assert partial(late, settings(window=2 * 86_400_000), "hot", 0).date == "2025-11-20", (
+    assert RecordMaker(settings(), "hot").record(late, 0).date == "2025-11-21"
+    assert RecordMaker(settings(window=2 * 86_400_000), "hot").record(late, 0).date == "2025-11-20", (
         "two-day windows from the epoch"
     )
 
@@ -155,7 +157,7 @@ def test_equal_keys_have_one_spelling(value: Any, written: Any) -> None:
 )
 def test_a_row_that_cannot_merge_is_refused(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        partial(ROW | change, settings(), "hot", 0)
+        RecordMaker(settings(), "hot").record(ROW | change, 0)
 
 
 def test_the_remedy_for_the_sum_of_an_average_names_the_average() -> None:
@@ -196,7 +198,7 @@ def test_bad_rows_alone_become_dead_letters(spool: Spool, tmp_path: Path) -> Non
     action = SpoolAction(
         "cloud",
         settings(),
-        Form(settings(), "hot").record,
+        RecordMaker(settings(), "hot").record,
         "hot",
         spool,
         SimulatedClock(NOW_MS),

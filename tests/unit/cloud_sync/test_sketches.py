@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import sql.aggregates  # noqa: F401  fills the registry
 from cloud_sync import sketches
-from cloud_sync.sink import partial
+from cloud_sync.sink import RecordMaker
 from cloud_sync.sketches import BadSketch, check
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.values import values_of
@@ -149,7 +149,7 @@ def test_what_follows_from_sketches_follows_from_the_select() -> None:
         "began": 0,
         "ended": 10_000,
     }
-    values = values_of(json.loads(partial(row, found, "r", 0).body)["values"])
+    values = values_of(json.loads(RecordMaker(found, "r").record(row, 0).body)["values"])
     assert [(value.name, value.merge, value.of, value.part) for value in values] == [
         ("notes", "distinct", "note_sketch", None),
         ("note_sketch", "theta", None, None),
@@ -159,7 +159,7 @@ def test_what_follows_from_sketches_follows_from_the_select() -> None:
         ("codes", "top_k", None, None),
     ]
     with pytest.raises(ValueError, match="column 'temps' must hold a kll sketch"):
-        partial(row | {"temps": row["note_sketch"]}, found, "r", 0)
+        RecordMaker(found, "r").record(row | {"temps": row["note_sketch"]}, 0)
     (problem,) = compiled(sql, "{window: 1m, keys: [dev], merge: {codes: kll}}").problems
     assert "column 'codes' is top_k_sketch(…), which is no kll sketch" in problem.message
 
@@ -200,6 +200,6 @@ def test_a_value_that_is_no_sketch_is_named(value: dict[str, Any], reason: str) 
 
 def test_a_sketch_larger_than_the_bound_is_refused() -> None:
     with pytest.raises(BadSketch, match="are allowed"):
-        check("kll", bytes(sketches.BYTES_MAX + 1))
+        check("kll", bytes(sketches.SKETCH_BYTES_MAX + 1))
     with pytest.raises(BadSketch, match="torn"):
         check("kll", struct.pack("<BBBBHBB", 5, 1, 15, 2, 200, 8, 0))

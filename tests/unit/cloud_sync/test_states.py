@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import asdict
 
 from cloud_sync.declaration import Average, Sketched, Spread, Timed
-from cloud_sync.sink import Form
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.values import values_of
 from edge.delivery.delivery_journal import emission_from_json
@@ -51,7 +51,7 @@ def test_columns_that_do_not_merge_alone_travel_as_their_states() -> None:
     assert rule.plan.output_columns.keys() == emission.inserted[0].keys()
     assert rule.actions[0].settings.keys == ["dev"]
     (row,) = emission.with_states()
-    body = json.loads(Form(rule.actions[0].settings, "r").record(row, 0).body)
+    body = json.loads(RecordMaker(rule.actions[0].settings, "r").record(row, 0).body)
     assert body["values"] == [
         {"as": "mean", "merge": "avg", "type": "float", "float": 3.5, "count": 2},
         {

@@ -11,7 +11,7 @@ import pytest
 from cloud_sync.names import arrival_name, manifest_name
 from cloud_sync.records import Record
 from cloud_sync.signing import read_keys, signature
-from cloud_sync.sink import partial
+from cloud_sync.sink import RecordMaker
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.uploaded_file import read_file
 from cloud_sync.spool import Spool
@@ -89,11 +89,14 @@ def test_hashed_keys_leave_as_their_hash_and_secret_columns_not_at_all() -> None
     found = settings(SQL, f"{{window: 1m, hashed: [dev], hashKey: {KEY}, secret: [note]}}")
     assert found.keys == ["dev"] and KEY not in repr(found)
     row: dict[str, Any] = {"dev": "pump 7", "note": "Jane", "c": 1, "began": NOW_MS, "ended": NOW_MS + 10_000}
-    body = partial(row, found, "r", 0).body
+    body = RecordMaker(found, "r").record(row, 0).body
     assert b"pump" not in body and b"Jane" not in body
     sent = json.loads(body)["keys"]["dev"]
-    assert len(sent) == 32 and json.loads(partial(row | {"c": 2}, found, "r", 0).body)["keys"]["dev"] == sent
-    others = [partial(row | {"dev": value}, found, "r", 0).body for value in (7, "7", None)]
+    assert (
+        len(sent) == 32
+        and json.loads(RecordMaker(found, "r").record(row | {"c": 2}, 0).body)["keys"]["dev"] == sent
+    )
+    others = [RecordMaker(found, "r").record(row | {"dev": value}, 0).body for value in (7, "7", None)]
     assert len({json.loads(other)["keys"]["dev"] for other in others}) == 3
     assert json.loads(others[2])["keys"]["dev"] is None
 
