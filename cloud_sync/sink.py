@@ -100,21 +100,10 @@ class _Windows(NamedTuple):
 def _windows_around(settings: CloudSettings, zone: ZoneInfo, start_ms: int) -> _Windows:
     try:
         levels = [(level.label, *level.around(start_ms, zone)) for level in settings.window]
+        _, finest_ms, end_ms = levels[0]
+        return _Windows(levels, utc_date(finest_ms), end_ms - finest_ms)
     except (DataError, ValueError, OverflowError):
-        raise ValueError(_no_instant(start_ms)) from None
-    _, finest_ms, end_ms = levels[0]
-    return _Windows(levels, _date_of(finest_ms), end_ms - finest_ms)
-
-
-def _no_instant(instant_ms: int) -> str:
-    return f"window start {instant_ms} is not an instant in milliseconds since 1970"
-
-
-def _date_of(instant_ms: int) -> str:
-    try:
-        return utc_date(instant_ms)
-    except OverflowError:
-        raise ValueError(_no_instant(instant_ms)) from None
+        raise ValueError(f"window start {start_ms} is not an instant in milliseconds since 1970") from None
 
 
 def _instant(row: Row, column: str, default_ms: int) -> int:

@@ -30,7 +30,7 @@ from cloud_sync.spark.ledger.metrics import Counts
 from cloud_sync.spark.ledger.quarantine import QUARANTINE
 from cloud_sync.spark.ledger.ranges import overlapping
 from cloud_sync.spark.storage import Storage
-from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
+from cloud_sync.spark.tables import Part, Tables, Version, local, nothing
 
 RECORDS_PARTS_MAX = 50
 """A partition of records with more parts than this is written again as one part."""
@@ -202,7 +202,7 @@ class Batch:
         stored = new.select(*names_of(fleet.RECORDS), *columns)
         path = f"records/run={self.run}"
         self._tables.write(stored.repartition("of_rule", "of_day"), path, "of_rule", "of_day")
-        written = self._tables.existing(partition_paths("records", self.run, keys))
+        written = self._tables.written("records", self.run, keys)
         for key, part in written.items():
             self._version.records.setdefault(key, []).append(part)
         if replaced is not None and dirty is not None:
@@ -268,7 +268,7 @@ class Batch:
         self._tables.write(written.repartition(*FLEET_PARTITION), f"fleet/run={self.run}", *FLEET_PARTITION)
         for key in keys:
             self._version.fleet.pop(key, None)
-        self._version.fleet |= self._tables.existing(partition_paths("fleet", self.run, keys))
+        self._version.fleet |= self._tables.written("fleet", self.run, keys)
 
     def _fleet_keys(self, groups: DataFrame) -> set[str]:
         found = groups.select("rule_id", "level", fleet.first_day()).distinct().collect()

@@ -16,8 +16,7 @@ from pyspark.sql import functions as F
 from cloud_sync.spark import fleet as states
 from cloud_sync.spark import view
 from cloud_sync.spark.ledger import spools
-from cloud_sync.spark.storage import open_storage
-from cloud_sync.spark.tables import Tables
+from cloud_sync.spark.tables import Tables, open_tables
 
 SILENT_MS = 2 * 3_600_000
 """Two heartbeats."""
@@ -29,7 +28,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
     """`view.gateways` with `alive_ms`, the newest sign of life (the end of a window, or a heartbeat),
     `behind_ms`, its distance from the fleet's newest, and `state`, a list of the words silent,
     missing, duplicate, conflicting and skewed."""
-    listed_ms = Tables(spark, open_storage(spark, out)).current().listed_ms
+    listed_ms = open_tables(spark, out).current().listed_ms
     seen = F.unix_millis("taken"), F.lit(listed_ms or None).cast("BIGINT")
     last = F.least(F.unix_millis("last"), *seen)
     signs = [F.coalesce(sign, F.lit(0)) for sign in (last, F.unix_millis("heartbeat"))]
@@ -61,7 +60,7 @@ def windows(spark: SparkSession, out: str, rule: str, level: str | None = None) 
     """The fleet windows of a rule: level, window_start, window_end, `gateways` that contributed,
     `waiting_for`, the number of gateways that are not silent and have not uploaded up to its end,
     and `is_final`: there are none."""
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     rows = tables.read(view.paths(tables.current(), rule, level), states.FLEET)
     found = rows.groupBy("level", "window_start", "window_end", "end_ms").agg(
         F.size(F.array_distinct(F.flatten(F.collect_list("gateways")))).alias("gateways")

@@ -37,14 +37,22 @@ PLACED = (
     "text: STRING>"
 )
 """A first or last value, in the order in which the least and the greatest are found."""
-CELL = (
-    f"STRUCT<name: STRING, merge: STRING, type: STRING, part: STRING, bin: INT, total: {EXACT_INT}, "
-    f"whole: BIGINT, real: DOUBLE, sketch: BINARY, of: STRING, at: DOUBLE, placed: {PLACED}>"
-)
+CELL = {
+    **dict.fromkeys(("name", "merge", "type", "part"), "STRING"),
+    "bin": "INT",
+    "total": EXACT_INT,
+    "whole": "BIGINT",
+    "real": "DOUBLE",
+    "sketch": "BINARY",
+    "of": "STRING",
+    "at": "DOUBLE",
+    "placed": PLACED,
+}
 FLEET = (
     "rule STRING, rule_id STRING, level STRING, start_ms BIGINT, end_ms BIGINT, window_start TIMESTAMP, "
     f"window_end TIMESTAMP, keys STRING, `values` ARRAY<{VALUE}>, gateways ARRAY<STRING>, records BIGINT, "
-    f"state ARRAY<{CELL}>, run STRING, rule_hashes ARRAY<STRING>"
+    f"state ARRAY<STRUCT<{', '.join(f'{name}: {kind}' for name, kind in CELL.items())}>>, run STRING, "
+    "rule_hashes ARRAY<STRING>"
 )
 GROUP = ("start_ms", "end_ms", "keys", "level", "rule", "rule_id")
 """The columns that identify a fleet row. Spark sorts by the first one as a number, without reading the
@@ -149,10 +157,9 @@ def _merged(cells: DataFrame, sets: Sequence[Column], sketches: bool) -> DataFra
 
 def rows_of(cells: DataFrame, run: str) -> DataFrame:
     """Fleet rows from merged cells."""
-    cell = F.struct(*CELL_KEY[:5], "total", "whole", "real", "sketch", *CELL_KEY[5:], "placed")
     counter = F.filter("state", lambda item: item["part"] == "records")
     wide = cells.groupBy(*GROUP).agg(
-        F.sort_array(F.collect_list(cell)).alias("state"),
+        F.sort_array(F.collect_list(F.struct(*CELL))).alias("state"),
         *(F.flatten(F.collect_list(name)).alias(name) for name in SETS),
     )
     values = F.udf(values_of, f"ARRAY<{VALUE}>", useArrow=False)
@@ -191,22 +198,8 @@ def deduplicated(records: DataFrame) -> DataFrame:
 def _cells() -> Column:
     """The cells of one record: one for each value, several for an average or a deviation, and one that counts
     the record."""
-    counter = F.array(
-        F.struct(
-            F.lit("").alias("name"),
-            F.lit("").alias("merge"),
-            F.lit("").alias("type"),
-            F.lit("records").alias("part"),
-            F.lit(0).alias("bin"),
-            F.lit(1).cast(EXACT_INT).alias("total"),
-            F.lit(None).cast("BIGINT").alias("whole"),
-            F.lit(None).cast("DOUBLE").alias("real"),
-            F.lit(None).cast("BINARY").alias("sketch"),
-            F.lit(None).cast("STRING").alias("of"),
-            F.lit(None).cast("DOUBLE").alias("at"),
-            F.lit(None).cast(PLACED).alias("placed"),
-        )
-    )
+    empty = F.lit("")
+    counter = F.array(_cell(name=empty, merge=empty, type=empty, part=F.lit("records"), total=F.lit(1)))
     counted = F.filter("values", lambda value: value["merge"].isin("avg", *SAMPLE))
     squared = F.filter("values", lambda value: value["squares"].isNotNull())
     squares = F.flatten(F.transform(squared, _square_cells))
@@ -219,54 +212,37 @@ def _main_cell(value: Column) -> Column:
     placed = F.struct(value["instant"], *origin, value["whole"], value["real"], value["text"])
     is_float = value["type"] == "float"
     return _cell(
-        value,
-        F.when(value["type"] == "sketch", F.lit(SKETCH_PART)).otherwise(F.lit("value")),
-        F.when(adds & is_float, F.coalesce(value["bin"], F.lit(0))).otherwise(F.lit(0)),
-        F.when(adds, F.when(is_float, value["units"]).otherwise(value["whole"].cast(EXACT_INT))),
-        F.when(~adds, value["whole"]),
-        F.when(~adds, value["real"]),
-        value["sketch"],
-        F.when(value["instant"].isNotNull(), placed),
+        **_of(value),
+        part=F.when(value["type"] == "sketch", F.lit(SKETCH_PART)).otherwise(F.lit("value")),
+        bin=F.when(adds & is_float, F.coalesce(value["bin"], F.lit(0))).otherwise(F.lit(0)),
+        total=F.when(adds, F.when(is_float, value["units"]).otherwise(value["whole"].cast(EXACT_INT))),
+        whole=F.when(~adds, value["whole"]),
+        real=F.when(~adds, value["real"]),
+        sketch=value["sketch"],
+        placed=F.when(value["instant"].isNotNull(), placed),
     )
 
 
 def _square_cells(value: Column) -> Column:
-    nothing = F.lit(None)
     return F.transform(
         value["squares"],
-        lambda part: _cell(value, F.lit("square"), part["bin"], part["units"], nothing, nothing),
+        lambda part: _cell(**_of(value), part=F.lit("square"), bin=part["bin"], total=part["units"]),
     )
 
 
 def _count_cell(value: Column) -> Column:
-    nothing = F.lit(None)
-    return _cell(value, F.lit("count"), F.lit(0), value["counted"].cast(EXACT_INT), nothing, nothing)
+    return _cell(**_of(value), part=F.lit("count"), total=value["counted"])
 
 
-def _cell(
-    value: Column,
-    part: Column,
-    number: Column,
-    total_: Column,
-    whole: Column,
-    real: Column,
-    sketch: Column | None = None,
-    placed: Column | None = None,
-) -> Column:
-    return F.struct(
-        value["name"].alias("name"),
-        value["merge"].alias("merge"),
-        value["type"].alias("type"),
-        part.alias("part"),
-        number.cast("INT").alias("bin"),
-        total_.cast(EXACT_INT).alias("total"),
-        whole.cast("BIGINT").alias("whole"),
-        real.cast("DOUBLE").alias("real"),
-        (F.lit(None) if sketch is None else sketch).cast("BINARY").alias("sketch"),
-        value["of"].alias("of"),
-        value["part"].alias("at"),
-        (F.lit(None) if placed is None else placed).cast(PLACED).alias("placed"),
-    )
+def _of(value: Column) -> dict[str, Column]:
+    """The fields of a cell that name its value."""
+    return {**{name: value[name] for name in ("name", "merge", "type", "of")}, "at": value["part"]}
+
+
+def _cell(**fields: Column) -> Column:
+    """A cell with these fields; of the others `bin` is 0, and they are NULL."""
+    found = {"bin": F.lit(0), **fields}
+    return F.struct(*(found.get(name, F.lit(None)).cast(kind).alias(name) for name, kind in CELL.items()))
 
 
 def _counts_records() -> Column:

@@ -39,6 +39,7 @@ from cloud_sync.spark.tables import (
     UnknownOrigin,
     UnknownVersion,
     Version,
+    open_tables,
 )
 from rules.problems import in_words
 
@@ -143,7 +144,7 @@ def leased(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> Iterator
 
 def check_made(spark: SparkSession, out: str) -> None:
     """Raises JobError where no job has made the fleet tables of OUT: its name may be mistyped."""
-    if not Tables(spark, open_storage(spark, out)).current().number:
+    if not open_tables(spark, out).current().number:
         raise JobError(f"{out} holds no fleet tables; penstock cloud aggregate makes them")
 
 
@@ -283,6 +284,8 @@ class _Run:
 
     def all(self) -> Metrics:
         """Take in all new files in batches; each is a version. The first one holds the new heartbeats."""
+        from cloud_sync.spark import view
+
         self._heartbeats = self._newest_heartbeats()
         found = _found(self._spark, self._bucket, self._tables, self._listing.folders)
         self._keep(found)
@@ -293,7 +296,7 @@ class _Run:
         if self._is_first and self._metrics.version:
             self._tables.sweep()
         if self._metrics.files:
-            self._metrics.twins = self._twins()
+            self._metrics.twins = view.twins(self._tables)
         return self._metrics
 
     def _keep(self, found: _Found) -> None:
@@ -348,7 +351,7 @@ class _Run:
         from cloud_sync.spark import heartbeats
 
         parts = self._tables.current().heartbeats
-        known = self._tables.read([part.path for part in parts], heartbeats.HEARTBEATS)
+        known = self._tables.read(parts, heartbeats.HEARTBEATS)
         path = f"heartbeats/run={self._run}-0"
         new = heartbeats.new(self._spark, self._bucket, known).persist()
         try:
@@ -358,11 +361,6 @@ class _Run:
         finally:
             new.unpersist()
         return [Part(path)]
-
-    def _twins(self) -> list[str]:
-        from cloud_sync.spark import view
-
-        return [row["gateway"] for row in view.twins(self._tables).collect()]
 
 
 def _same(tables: Tables, version: Version) -> bool:
@@ -378,7 +376,7 @@ def _same(tables: Tables, version: Version) -> bool:
     if not (version.quarantine and current.quarantine):
         return not (version.quarantine or current.quarantine)
     before, after = (
-        tables.read([part.path for part in parts], QUARANTINE).select("manifest", "reason")
+        tables.read(parts, QUARANTINE).select("manifest", "reason")
         for parts in (current.quarantine, version.quarantine)
     )
     return before.exceptAll(after).isEmpty() and after.exceptAll(before).isEmpty()

@@ -95,12 +95,12 @@ def forget(spark: SparkSession, out: str, of: Forgotten, now_ms: Callable[[], in
     def change(batch: Batch, tables: Tables, version: Version) -> int:
         is_gone, is_whole_gateway = of.matches(), of.rule is None
         files = ledger.read(tables, version).where(is_gone)
-        beats = tables.read([part.path for part in version.heartbeats], heartbeats.HEARTBEATS)
+        beats = tables.read(version.heartbeats, heartbeats.HEARTBEATS)
         told_beats = beats.where(is_gone if is_whole_gateway else F.lit(False))
         if files.isEmpty() and told_beats.isEmpty():
             raise UnknownOrigin(f"{out} holds nothing of {of}; {_REMEDY} {out}")
         reached = spools.read(tables, version)
-        checks = tables.read([part.path for part in version.checks], CHECKS)
+        checks = tables.read(version.checks, CHECKS)
         still = "last_ms IS NOT NULL" + ("" if of.keeps_records else " OR rows > 0")
         listed = reached.where(is_gone).where(still).count()
         if not listed and told_beats.isEmpty() and checks.where(is_gone).isEmpty():

@@ -19,8 +19,7 @@ from cloud_sync.names import utc_date
 from cloud_sync.schemas import Schema, versions
 from cloud_sync.spark import completeness, fleet, quality, view
 from cloud_sync.spark.ledger.runs import RUNS
-from cloud_sync.spark.storage import open_storage
-from cloud_sync.spark.tables import Tables, Version
+from cloud_sync.spark.tables import Tables, Version, open_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +83,7 @@ STYLE = (
 
 def page(spark: SparkSession, out: str) -> str:
     """The page as HTML."""
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     version = tables.current()
     states = completeness.gateways(spark, out).withColumns(
         {name: _instant(name) for name in ("first", "last", "taken", "heartbeat")}
@@ -94,7 +93,7 @@ def page(spark: SparkSession, out: str) -> str:
     rules = _rules(spark, tables, len({row["gateway"] for row in gateways}))
     # Files without a single row that counts come before those in which a check keeps some out.
     bad = view.quarantine(spark, out).orderBy(F.isnull("manifest"), "file").select("file", "reason")
-    runs = tables.read([part.path for part in version.runs], RUNS).withColumn("at", _instant("at"))
+    runs = tables.read(version.runs, RUNS).withColumn("at", _instant("at"))
     runs = runs.orderBy("version", ascending=False).limit(20)
     return "".join(
         [

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from cloud_sync.spark.session import TABLE_REMEDY
-from cloud_sync.spark.storage import Storage, literal, writing
+from cloud_sync.spark.storage import Storage, literal, open_storage, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -203,12 +203,12 @@ class Tables:
                     self.storage.delete(path)
             self.storage.delete(_name(number))
 
-    def read(self, paths: Iterable[str], schema: str) -> DataFrame:
-        """The rows of some parts; none of no parts. Raises MissingPart, where Spark would read a folder
-        without a file as one without rows."""
+    def read(self, parts: Iterable[Part | str], schema: str) -> DataFrame:
+        """The rows of some parts, given as such or by their paths; none of none. Raises MissingPart, where
+        Spark would read a folder without a file as one without rows."""
         from pyspark.errors import AnalysisException
 
-        listed = sorted(paths)
+        listed = sorted(part.path if isinstance(part, Part) else part for part in parts)
         if not listed:
             return nothing(self._spark, schema)
         try:
@@ -241,8 +241,9 @@ class Tables:
         with writing(self.storage, path) as folder:
             writer.parquet(folder)
 
-    def existing(self, paths: Mapping[str, str]) -> dict[str, str]:
-        """The partitions (key to path) of which a part was written."""
+    def written(self, table: str, run: str, keys: Iterable[str]) -> dict[str, str]:
+        """The partitions (key to path) of which a run has written a part."""
+        paths = {key: f"{table}/run={run}/{key}" for key in keys}
         return {key: path for key, path in paths.items() if self.storage.is_folder(path)}
 
     def merged(
@@ -255,7 +256,7 @@ class Tables:
         if not tier:
             return parts
         path = f"{table}/run={run}/tier={tier_of(tier[0])}"
-        rows = self.read([part.path for part in tier], schema).coalesce(1)
+        rows = self.read(tier, schema).coalesce(1)
         self.write(rows.sortWithinPartitions(*order) if order else rows, path)
         return [*(part for part in parts if part not in tier), Part(path, sum(part.rows for part in tier))]
 
@@ -277,6 +278,11 @@ class Tables:
         ]
 
 
+def open_tables(spark: SparkSession, out: str) -> Tables:
+    """The tables in OUT, a path or a URL."""
+    return Tables(spark, open_storage(spark, out))
+
+
 def tier_of(part: Part) -> int:
     """Parts of one tier have about the same size."""
     return int(math.log(part.rows + 1, TIER))
@@ -288,11 +294,6 @@ def full_tier(parts: Iterable[Part]) -> list[Part]:
     for part in parts:
         tiers.setdefault(tier_of(part), []).append(part)
     return next((tier for tier in tiers.values() if len(tier) >= TIER), [])
-
-
-def partition_paths(table: str, run: str, keys: Iterable[str]) -> Mapping[str, str]:
-    """Key to path of the partitions that a run has written."""
-    return {key: f"{table}/run={run}/{key}" for key in keys}
 
 
 def version_at(storage: Storage, number: int) -> Version | None:

@@ -16,8 +16,7 @@ from cloud_sync.spark import quality
 from cloud_sync.spark.heartbeats import HEARTBEATS
 from cloud_sync.spark.ledger import branches, spools
 from cloud_sync.spark.ledger import quarantine as bad_files
-from cloud_sync.spark.storage import open_storage
-from cloud_sync.spark.tables import Tables, Version
+from cloud_sync.spark.tables import Tables, Version, open_tables
 
 SHOWN_ROWS = 20
 WINDOW_COLUMNS = ("level", "window_start", "window_end", "keys")
@@ -45,7 +44,7 @@ def fleet(
     `version` picks a version of the table instead, from 1:
     those of its schemas that add columns to the first of them. Raises ValueError if there is none.
     """
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     current = tables.current()
     rows = tables.read(paths(current, rule, level), states.FLEET)
     if version is None:
@@ -60,7 +59,7 @@ def fleet(
 def sketches(spark: SparkSession, out: str, rule: str, column: str, level: str | None = None) -> DataFrame:
     """The sketches of a column: level, window_start, window_end, keys and `sketch`, the bytes that Spark's
     functions read (`theta_union_agg`, `kll_merge_agg_double`), to merge over windows and keys."""
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     rows = tables.read(paths(tables.current(), rule, level), states.FLEET)
     cells = rows.select(*WINDOW_COLUMNS, F.explode("state").alias("cell"))
     found = cells.where((F.col("cell.name") == column) & (F.col("cell.part") == states.SKETCH_PART))
@@ -77,7 +76,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
     `heartbeat` came, and by how many milliseconds the gateway's clock is behind the bucket's. Without one
     `missing` is the number of sequence numbers that are not there, and the others are NULL.
     """
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     told = _heartbeats(tables).where("reason IS NULL AND gateway IS NOT NULL").drop("name", "reason")
     # A spool of which all was forgotten is not listed, unless it has sent a heartbeat since.
     both = (
@@ -87,14 +86,12 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
         .join(branches.evidence(spark, tables, told), ["gateway", "spool"], "left")
     )
     uploaded = F.col("uploaded") + F.coalesce("untold", F.lit(0))
-    rows, seen = F.coalesce("rows", F.lit(0)), F.coalesce("seen", F.lit(0))
+    seen = F.coalesce("seen", F.lit(0))
+    counts = ("rows", "held", "duplicates", "conflicting")
     return both.select(
         "gateway",
         "spool",
-        rows.alias("rows"),
-        F.coalesce("held", F.lit(0)).alias("held"),
-        F.coalesce("duplicates", F.lit(0)).alias("duplicates"),
-        F.coalesce("conflicting", F.lit(0)).alias("conflicting"),
+        *(F.coalesce(name, F.lit(0)).alias(name) for name in counts),
         F.greatest("highest_seq", "stored_seq").alias("highest_seq"),
         F.when(F.col("uploaded").isNull(), F.col("highest_seq") - seen)
         .otherwise(F.greatest(uploaded - seen, F.lit(0)))
@@ -115,7 +112,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
 def quarantine(spark: SparkSession, out: str) -> DataFrame:
     """The files that do not count, each with the reason that the newest run found; files that are no
     heartbeats, and rows that break a check in files that count otherwise."""
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     bad = bad_files.read(tables, tables.current()).drop("place")
     wrong = _heartbeats(tables).where("reason IS NOT NULL")
     nothing = F.lit(None).cast("STRING")
@@ -130,19 +127,19 @@ def quarantine(spark: SparkSession, out: str) -> DataFrame:
 def checks(spark: SparkSession, out: str) -> DataFrame:
     """The checks that rows break: rule, gateway, file, check, what follows (`outcome`),
     number of rows and the sequence numbers of the first ones."""
-    tables = Tables(spark, open_storage(spark, out))
-    return tables.read([part.path for part in tables.current().checks], quality.CHECKS)
+    tables = open_tables(spark, out)
+    return tables.read(tables.current().checks, quality.CHECKS)
 
 
 def records(spark: SparkSession, out: str) -> DataFrame:
     """Every record once. Of windows that were stated anew (`revision` above 0) all statements are there."""
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     return tables.read(
         [path for paths in tables.current().records.values() for path in paths], states.RECORDS
     )
 
 
-def twins(tables: Tables) -> DataFrame:
+def twins(tables: Tables) -> list[str]:
     """Gateways of whose spools two were in use at one time. A spool on a new disk begins
     after the old one ended."""
     each = _spools(tables)
@@ -153,11 +150,11 @@ def twins(tables: Tables) -> DataFrame:
         F.col("last_ms").alias("high"),
     )
     both = each.join(other, "gateway").where("spool < other AND first_ms < high AND low < last_ms")
-    return both.select("gateway").distinct().orderBy("gateway")
+    return [row["gateway"] for row in both.select("gateway").distinct().orderBy("gateway").collect()]
 
 
 def _heartbeats(tables: Tables) -> DataFrame:
-    return tables.read([part.path for part in tables.current().heartbeats], HEARTBEATS)
+    return tables.read(tables.current().heartbeats, HEARTBEATS)
 
 
 def _spools(tables: Tables) -> DataFrame:
@@ -240,7 +237,7 @@ def _column(part: Meaning) -> Column:
 
 def show(spark: SparkSession, out: str) -> None:
     """Print the newest windows of every rule."""
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     version = tables.current()
     for rule_id in rules(version):
         keys = [key for key in version.fleet if key.startswith(f"of_rule={rule_id}/")]

@@ -44,7 +44,7 @@ def hour_of(place: str | None) -> str | None:
 
 def read(tables: Tables, version: Version) -> DataFrame:
     """The whole table."""
-    return tables.read([part.path for part in version.files], FILES)
+    return tables.read(version.files, FILES)
 
 
 def known(tables: Tables, version: Version, folders: Iterable[str] | None) -> DataFrame:

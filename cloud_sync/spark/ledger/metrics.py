@@ -10,6 +10,8 @@ from pathlib import Path
 
 from rules.problems import in_words
 
+RUN_COUNTERS = ("files", "rows", "quarantined", "duplicates", "conflicting", "expired", "held")
+
 
 @dataclass(slots=True)
 class Counts:
@@ -42,8 +44,6 @@ class Metrics(Counts):
 
     def add(self, counts: Counts) -> None:
         """Add the counters of a batch."""
-        from cloud_sync.spark.ledger.runs import RUN_COUNTERS
-
         self.failed += counts.failed
         self.copied = sorted({*self.copied, *counts.copied})
         for name in RUN_COUNTERS:

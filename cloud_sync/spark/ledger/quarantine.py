@@ -20,7 +20,7 @@ LOOKED_AT = 1_000
 
 def read(tables: Tables, version: Version) -> DataFrame:
     """The whole table."""
-    return tables.read([part.path for part in version.quarantine], QUARANTINE)
+    return tables.read(version.quarantine, QUARANTINE)
 
 
 def due(bad: DataFrame, after: str) -> tuple[list[Any], str]:

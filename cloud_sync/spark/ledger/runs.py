@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from cloud_sync.spark.ledger.metrics import RUN_COUNTERS
 from cloud_sync.spark.tables import Part, Tables, local
 
-RUN_COUNTERS = ("files", "rows", "quarantined", "duplicates", "conflicting", "expired", "held")
 RUNS = "run STRING, version BIGINT, at TIMESTAMP, " + ", ".join(f"{name} BIGINT" for name in RUN_COUNTERS)
 
 

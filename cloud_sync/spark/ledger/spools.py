@@ -76,5 +76,5 @@ def forgotten(rows: DataFrame, is_gone: Column, *, keeps_records: bool) -> DataF
 def read(tables: Tables, version: Version) -> DataFrame:
     """The table; of a version that has none it is made of all files."""
     if version.spools:
-        return tables.read([part.path for part in version.spools], SPOOLS)
+        return tables.read(version.spools, SPOOLS)
     return summed(of_files(files.read(tables, version), version.retained_from, None), *KEY)

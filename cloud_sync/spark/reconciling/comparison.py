@@ -35,7 +35,7 @@ from cloud_sync.spark.intake import READ, row_of
 from cloud_sync.spark.reconciling.evidence import WINDOW, Subject, with_evidence
 from cloud_sync.spark.reconciling.reasons import reason
 from cloud_sync.spark.storage import literal, open_storage
-from cloud_sync.spark.tables import Tables, nothing
+from cloud_sync.spark.tables import nothing, open_tables
 from sql import Plan
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def reconcile(
 ) -> list[Comparison]:
     """Compare the rules, each with its plan and its cloud action; at most `limit` windows of each are listed.
     Raises ReconcileError."""
-    tables = Tables(spark, open_storage(spark, out))
+    tables = open_tables(spark, out)
     if not tables.current().number:
         raise ReconcileError(f"there are no tables in {out}; make them with penstock cloud aggregate")
     subjects = [
