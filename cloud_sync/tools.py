@@ -1,7 +1,7 @@
 """`penstock spool ls | verify | export | replay`: inspect a spool, and send rows that were set aside.
 
 `ls`, `verify` and `export` open the file read-only and work beside a running gateway. `replay` writes, so the
-gateway must be stopped (SpoolBusy otherwise); so does `cloud_sync.repair`.
+gateway must be stopped (SpoolBusy otherwise); so does `cloud_sync.spool.repair`.
 """
 
 from __future__ import annotations

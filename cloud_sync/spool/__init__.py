@@ -9,7 +9,10 @@ pending     rows that wait in memory for the next commit
 store       the connection, the transactions, and the counters that follow from them
 rows        the tables of rows and of rows set aside
 high_water  a small file beside the database that shows whether committed rows are lost
+branch      the counters after the spool was restored from an older copy
+reserve     disk space kept for a full disk
 database    the SQLite file: its opening, its tables, its version, and the lock of its writer
+repair      a whole spool from what can be read of a damaged one
 """
 
 from cloud_sync.spool.spool import Spool

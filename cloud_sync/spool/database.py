@@ -22,6 +22,8 @@ from rules.problems import in_words
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x50454E53  # "PENS"
 
+REPAIR = "penstock spool repair"
+
 LOG_PAGES = 256
 """Pages in the log before they move to the database:
 pages that are in both at once must fit a piece of the reserve on a full disk."""
@@ -69,6 +71,11 @@ class WriterLock:
     def release(self) -> None:
         """Release the lock, so that another process can write."""
         os.close(self._descriptor)
+
+
+def damaged(path: Path, why: object) -> SpoolCorrupt:
+    """The error of a damaged spool, with the remedy."""
+    return SpoolCorrupt(f"spool {path} is damaged ({why}); save what can be read with: {REPAIR} {path}")
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -176,11 +183,11 @@ def translated(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         extended = getattr(error, "sqlite_errorcode", 0)
         code = extended & 0xFF
-        remedy = f"save what can be read with: penstock spool repair {path}"
         if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
             raise SpoolFull(
                 f"the disk is full, spool {path} cannot grow; free space or lower spoolBytesMax"
             ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise SpoolCorrupt(f"spool {path} is damaged ({error}); {remedy}") from error
-        raise SpoolError(f"spool {path}: {error}; check the disk, or {remedy}") from error
+            raise damaged(path, error) from error
+        remedy = f"check the disk, or save what can be read with: {REPAIR} {path}"
+        raise SpoolError(f"spool {path}: {error}; {remedy}") from error

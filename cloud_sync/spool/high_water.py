@@ -61,10 +61,6 @@ class HighWater:
         self._descriptor: int | None = None
         self._is_failing = False
 
-    def read(self) -> Mark | None:
-        """The newest mark; None if none can be read."""
-        return _newest(self.path)
-
     def write(self, mark: Mark) -> None:
         """Replace the older of the two marks."""
         self._put(mark, mark.changes % 2)
@@ -100,12 +96,8 @@ def mark_path(spool: Path) -> Path:
 
 def read_mark(spool: Path) -> Mark | None:
     """The newest mark of a spool; None if none can be read."""
-    return _newest(mark_path(spool))
-
-
-def _newest(path: Path) -> Mark | None:
     try:
-        data = path.read_bytes()
+        data = mark_path(spool).read_bytes()
     except OSError:
         return None
     return max(filter(None, (decode(data), decode(data[SLOT_BYTES:]))), default=None)

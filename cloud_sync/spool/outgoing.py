@@ -9,10 +9,9 @@ from dataclasses import astuple
 
 import msgspec
 
-from cloud_sync.errors import SpoolCorrupt
 from cloud_sync.records import Layout, SpooledRow
 from cloud_sync.spool.branch import Branch, LeftOut, taken_over
-from cloud_sync.spool.database import transaction, translated
+from cloud_sync.spool.database import damaged, transaction, translated
 from cloud_sync.spool.rows import OF_FILE, Rows
 from cloud_sync.spool.state import State
 from cloud_sync.spool.store import SEQ_GAP, Store
@@ -58,11 +57,7 @@ class Outgoing:
         it."""
         left = self.oldest()
         if left is not None and left.seq == row.seq:
-            path = self._store.path
-            raise SpoolCorrupt(
-                f"spool {path} is damaged (its index does not have row {row.seq}); "
-                f"save what can be read with: penstock spool repair {path}"
-            )
+            raise damaged(self._store.path, f"its index does not have row {row.seq}")
 
     def schema(self, key: str) -> bytes | None:
         """The content of a schema that rows name; None if it is damaged."""

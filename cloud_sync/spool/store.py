@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeGuard, TypeVar
 
-from cloud_sync.errors import SpoolCorrupt, SpoolError, SpoolFull
-from cloud_sync.file_operations import Reserve
-from cloud_sync.spool.database import WriterLock, connect, transaction, translated
-from cloud_sync.spool.high_water import HighWater, Mark, mark_path
+from cloud_sync.errors import SpoolError, SpoolFull
+from cloud_sync.spool.database import WriterLock, connect, damaged, transaction, translated
+from cloud_sync.spool.high_water import HighWater, Mark, mark_path, read_mark
+from cloud_sync.spool.reserve import Reserve
 from cloud_sync.spool.types import ROW_BYTES, Lost, SpoolSettings
 
 LOG = logging.getLogger("penstock.spool")
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 VACUUM_PAGES = 256
 """The number of free pages given back to the disk at a time."""
@@ -76,7 +76,7 @@ class Change:
         self.bytes = 0
 
 
-def retried(work: Callable[[], Result], make_room: Callable[[], bool]) -> Result:
+def retried(work: Callable[[], T], make_room: Callable[[], bool]) -> T:
     """The result of work for which the disk may be too full: again after each piece of room that can be made.
     Raises SpoolFull when there is none left."""
     while True:
@@ -134,15 +134,14 @@ class Store:
                     self.next_seq = self._first_seq
                 if self.next_seq > SEQ_MAX:
                     raise ValueError(f"sequence number {self.next_seq}")
-                mark = self._high_water.read()
+                mark = read_mark(self.path)
                 self._compare(mark)
                 self.opened_seq = self.next_seq - 1
                 self.opened = self.counters.copy()
             if mark is None or mark.spool_id != self.spool_id or self.lost is not None:
                 self._high_water.begin(self._mark())
         except (TypeError, ValueError) as error:
-            remedy = f"save what can be read with: penstock spool repair {self.path}"
-            raise SpoolCorrupt(f"spool {self.path} is damaged ({error}); {remedy}") from error
+            raise damaged(self.path, error) from error
 
     def _identity(self) -> str:
         """The random id given at creation: sequence numbers are unique only within the life of one spool."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cloud_sync.errors import TargetError
-from cloud_sync.file_operations import DiskFiles, Files
 from cloud_sync.names import safe
+from cloud_sync.targets.file_operations import DiskFiles, Files
 from rules.problems import in_words
 
 TEMPORARY = "_incoming"
@@ -26,15 +27,12 @@ class DirectoryTarget:
         files, path = self._files, self._path(name)
         # names hold a content hash: a retry replaces its own left-over
         temporary = self.root / TEMPORARY / path.name
-        try:
+        with _trying(f"cannot store {path}"):
             if files.read(path) is not None:
                 files.sync_folder(path.parent)  # a crash may have left the name before it was durable
                 files.remove(temporary)
                 return False
-            files.make_folder(temporary.parent)
-            files.make_folder(path.parent)
-            files.write(temporary, content)
-            files.sync(temporary)
+            self._write_aside(temporary, path, content)
             try:
                 files.link(temporary, path)
                 created = True
@@ -42,41 +40,32 @@ class DirectoryTarget:
                 created = False
             files.sync_folder(path.parent)
             files.remove(temporary)
-        except OSError as error:
-            raise TargetError(f"cannot store {path}: {in_words(error, with_file=False)}") from error
         return created
 
     def replace(self, name: str, content: bytes) -> None:
         """Write aside, fsync, rename, fsync the folder."""
         files, path = self._files, self._path(name)
         temporary = self.root / TEMPORARY / safe(name)
-        try:
-            files.make_folder(temporary.parent)
-            files.make_folder(path.parent)
-            files.write(temporary, content)
-            files.sync(temporary)
+        with _trying(f"cannot store {path}"):
+            self._write_aside(temporary, path, content)
             files.replace(temporary, path)
             files.sync_folder(path.parent)
-        except OSError as error:
-            raise TargetError(f"cannot store {path}: {in_words(error, with_file=False)}") from error
+
+    def _write_aside(self, temporary: Path, path: Path, content: bytes) -> None:
+        files = self._files
+        files.make_folder(temporary.parent)
+        files.make_folder(path.parent)
+        files.write(temporary, content)
+        files.sync(temporary)
 
     def get(self, name: str) -> bytes | None:
-        try:
+        with _trying(f"cannot read {name} in {self.root}"):
             return self._files.read(self._path(name))
-        except OSError as error:
-            raise TargetError(
-                f"cannot read {name} in {self.root}: {in_words(error, with_file=False)}"
-            ) from error
 
     def size(self, name: str) -> int | None:
-        try:
+        with _trying(f"cannot read {name} in {self.root}"), suppress(FileNotFoundError):
             return self._path(name).stat().st_size
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise TargetError(
-                f"cannot read {name} in {self.root}: {in_words(error, with_file=False)}"
-            ) from error
+        return None
 
     def names(self, prefix: str) -> Iterator[str]:
         for path in (self.root / prefix).rglob("*"):
@@ -86,3 +75,11 @@ class DirectoryTarget:
     def _path(self, name: str) -> Path:
         assert name and not name.startswith("/") and ".." not in name.split("/"), name
         return self.root / name
+
+
+@contextmanager
+def _trying(attempt: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TargetError(f"{attempt}: {in_words(error, with_file=False)}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from cloud_sync.errors import BadTarget, TargetError, TooLarge
@@ -97,53 +98,48 @@ class ObjectStoreTarget:
         told = f"{attempt}: {_in_words(error)}" + (f"; {remedy}" if remedy else "")
         return TargetError(told) if codes.isdisjoint(TOO_LARGE) else TooLarge(told)
 
+    @contextmanager
+    def _trying(self, attempt: str, absent: str | None = None) -> Iterator[None]:
+        """Raise what fails in the block as the failure of an attempt."""
+        try:
+            yield
+        except self._failed as error:
+            raise self._failure(attempt, error, absent) from error
+
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """A conditional PUT: the store itself refuses a taken name, so two writers cannot both win."""
-        try:
-            self._obstore.put(self._store, name, content, mode="create")
-        except self._taken:
-            return False
-        except self._failed as error:
-            raise self._failure(f"cannot store {name}", error, NO_BUCKET) from error
+        with self._trying(f"cannot store {name}", NO_BUCKET):
+            try:
+                self._obstore.put(self._store, name, content, mode="create")
+            except self._taken:
+                return False
         return True
 
     def replace(self, name: str, content: bytes) -> None:
-        try:
+        with self._trying(f"cannot store {name}", NO_BUCKET):
             self._obstore.put(self._store, name, content, mode="overwrite")
-        except self._failed as error:
-            raise self._failure(f"cannot store {name}", error, NO_BUCKET) from error
 
     def get(self, name: str) -> bytes | None:
-        try:
+        with self._trying(f"cannot read {name}"), suppress(*self._absent):
             return bytes(self._obstore.get(self._store, name).bytes())
-        except self._absent:
-            return None
-        except self._failed as error:
-            raise self._failure(f"cannot read {name}", error) from error
+        return None
 
     def size(self, name: str) -> int | None:
-        try:
+        with self._trying(f"cannot read {name}"), suppress(*self._absent):
             return int(self._obstore.head(self._store, name)["size"])
-        except self._absent:
-            return None
-        except self._failed as error:
-            raise self._failure(f"cannot read {name}", error) from error
+        return None
 
     def names(self, prefix: str) -> Iterator[str]:
-        try:
+        with self._trying(f"cannot list {prefix}", NO_BUCKET):
             for batch in self._obstore.list(self._store, prefix=prefix):
                 yield from (str(entry["path"]) for entry in batch)
-        except self._failed as error:
-            raise self._failure(f"cannot list {prefix}", error, NO_BUCKET) from error
 
     def children(self, folder: str) -> list[str]:
         """The names directly in a folder, files and folders; the empty name stands for the root.
         For the cloud job, which need not list what is deeper."""
         prefix = f"{folder}/" if folder else ""
-        try:
+        with self._trying(f"cannot list {prefix}", NO_BUCKET):
             found = self._obstore.list_with_delimiter(self._store, prefix or None)
-        except self._failed as error:
-            raise self._failure(f"cannot list {prefix}", error, NO_BUCKET) from error
         paths = (*found["common_prefixes"], *(entry["path"] for entry in found["objects"]))
         return [str(path).rstrip("/").rpartition("/")[2] for path in paths]
 
@@ -151,9 +147,5 @@ class ObjectStoreTarget:
         """Delete files; those that are gone already do not matter.
         For the cloud job: a gateway deletes nothing."""
         for name in names:
-            try:
+            with self._trying(f"cannot delete {name}"), suppress(*self._absent):
                 self._obstore.delete(self._store, name)
-            except self._absent:
-                continue
-            except self._failed as error:
-                raise self._failure(f"cannot delete {name}", error) from error

@@ -84,7 +84,7 @@ def _export(path: Path, arguments: argparse.Namespace) -> int:
 
 
 def _repair(path: Path, arguments: argparse.Namespace) -> int:
-    from cloud_sync.repair import repair as save
+    from cloud_sync.spool.repair import repair as save
 
     repair = save(path)
     print(f"{repair.rows} rows and {repair.state} states saved, {repair.set_aside} rows set aside")

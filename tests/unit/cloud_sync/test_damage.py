@@ -16,9 +16,9 @@ import pytest
 from cloud_sync import tools
 from cloud_sync.errors import SpoolError
 from cloud_sync.records import Record
-from cloud_sync.repair import repair
 from cloud_sync.spool import Origin, PlannedFile, Spool
 from cloud_sync.spool.high_water import mark_path, read_mark
+from cloud_sync.spool.repair import repair
 from cloud_sync.uploader import Uploader
 from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, record
 

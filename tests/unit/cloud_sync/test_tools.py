@@ -12,8 +12,8 @@ import pytest
 from cloud_sync import tools
 from cloud_sync.errors import SpoolBusy, SpoolError
 from cloud_sync.records import ROW_OVERHEAD_BYTES
-from cloud_sync.repair import repair
 from cloud_sync.spool import Spool
+from cloud_sync.spool.repair import repair
 from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, flip_body, record, records
 
 
@@ -71,7 +71,7 @@ def test_repair_keeps_all_that_is_readable_and_the_original(path: Path) -> None:
     with closing(Spool(path, "gw1")) as spool:
         identity = spool.spool_id
     result = repair(path)
-    assert (result.rows, result.set_aside, result.state, result.lost) == (4, 1, 1, ())
+    assert (result.rows, result.set_aside, result.state, result.lost) == (4, 1, 1, [])
     assert result.missing == 0
     assert result.original.exists()
     with closing(Spool(path, "gw1")) as spool:

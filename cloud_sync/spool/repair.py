@@ -34,23 +34,14 @@ HEADER = b"SQLite format 3\0" + bytes([16, 0, 2, 2, 0, 64, 32, 32])
 KEPT_SETTINGS = ("gateway", "spool_id")
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """The number of entries saved, those that could not be read, and the new path of the damaged original.
-
-    missing   rows that the damaged spool had by its own count, and that are neither saved nor set aside
-    """
-
-    rows: int
-    set_aside: int
-    state: int
-    lost: tuple[str, ...]
-    missing: int
-    original: Path
-
-
 @dataclass(slots=True)
-class _Saved:
+class Repair:
+    """The number of entries saved, those that could not be read (`lost`), and the new path of the damaged
+    original. `missing`: rows that the damaged spool had by its own count, and that are neither saved nor set
+    aside. `bytes`: the size of the rows; `highest`: their highest sequence number; `is_counted`: the
+    counters could be read."""
+
+    original: Path
     rows: int = 0
     set_aside: int = 0
     state: int = 0
@@ -76,22 +67,22 @@ def repair(path: Path) -> Repair:
         fresh, copy = path.with_name(path.name + ".repaired"), path.with_name(path.name + ".examined")
         for leftover in (*_database_files(fresh), *_database_files(copy)):
             leftover.unlink(missing_ok=True)
+        saved = Repair(_free_name(path))
         with translated(path):
             with closing(_connect_to_damaged(path, copy)) as damaged, closing(connect(fresh)) as whole:
-                saved = _salvage(damaged, whole, fresh)
+                _salvage(damaged, whole, fresh, saved)
                 whole.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 # one file without companions can be renamed safely
                 whole.execute("PRAGMA journal_mode=DELETE")
-            original = _free_name(path)
             # With the mark the next start sees what the damaged spool has lost, and leaves its numbers out.
             for suffix in ("", "-wal", "-shm", *(() if saved.is_counted else (".mark",))):
                 companion = path.with_name(path.name + suffix)
                 if companion.exists():
-                    companion.rename(original.with_name(original.name + suffix))
+                    companion.rename(saved.original.with_name(saved.original.name + suffix))
             fresh.rename(path)
             for leftover in _database_files(copy):
                 leftover.unlink(missing_ok=True)
-        return Repair(saved.rows, saved.set_aside, saved.state, tuple(saved.lost), saved.missing, original)
+        return saved
     finally:
         lock.release()
 
@@ -119,8 +110,7 @@ def _copy_with_header(path: Path, copy: Path) -> None:
         copy.with_name(copy.name + "-wal").write_bytes(log.read_bytes())
 
 
-def _salvage(damaged: sqlite3.Connection, whole: sqlite3.Connection, path: Path) -> _Saved:
-    saved = _Saved()
+def _salvage(damaged: sqlite3.Connection, whole: sqlite3.Connection, path: Path, saved: Repair) -> None:
     with transaction(whole, path):
         for key, value in rows_of(damaged, "SELECT key, value FROM meta", saved.lost):
             if key in KEPT_SETTINGS and isinstance(value, str):
@@ -136,10 +126,9 @@ def _salvage(damaged: sqlite3.Connection, whole: sqlite3.Connection, path: Path)
             if None not in found:  # the uploader checks more
                 whole.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", found)
         _salvage_counters(damaged, whole, saved)
-    return saved
 
 
-def _salvage_rows(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: _Saved) -> None:
+def _salvage_rows(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: Repair) -> None:
     for found in _from_both_ends(damaged, "rows", _columns(damaged, "rows", ROW_COLUMNS), saved.lost):
         if SpooledRow(*found).is_intact:
             saved.highest = max(saved.highest, found[0])
@@ -153,7 +142,7 @@ def _salvage_rows(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved:
         _put_aside(whole, found, saved)
 
 
-def _put_aside(whole: sqlite3.Connection, found: tuple[Any, ...], saved: _Saved) -> None:
+def _put_aside(whole: sqlite3.Connection, found: tuple[Any, ...], saved: Repair) -> None:
     seq, rule, date, created_ms, body, check, schema, reason = found
     body = body if isinstance(body, bytes) else str(body or "").encode()
     values = (seq, rule, date, created_ms, body, check, str(reason), str(schema))
@@ -162,7 +151,7 @@ def _put_aside(whole: sqlite3.Connection, found: tuple[Any, ...], saved: _Saved)
     saved.bytes += is_new * (len(body) + ROW_OVERHEAD_BYTES)
 
 
-def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: _Saved) -> None:
+def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: Repair) -> None:
     counters = {
         name: value
         for name, value in rows_of(damaged, "SELECT name, value FROM counters", saved.lost)
