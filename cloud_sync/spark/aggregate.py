@@ -24,17 +24,16 @@ from pyspark.sql.types import StructType
 from cloud_sync.names import utc_date
 from cloud_sync.spark import fleet, intake, quality
 from cloud_sync.spark.ledger import spools
-from cloud_sync.spark.ledger.files import FILES, hour_of
+from cloud_sync.spark.ledger.files import FILES, SUMMARY, hour_of
 from cloud_sync.spark.ledger.identities import settle
 from cloud_sync.spark.ledger.metrics import Counts
 from cloud_sync.spark.ledger.quarantine import QUARANTINE
 from cloud_sync.spark.ledger.ranges import overlapping
 from cloud_sync.spark.storage import Storage
-from cloud_sync.spark.tables import Part, Tables, Version, local, nothing
+from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, values_in
 
 RECORDS_PARTS_MAX = 50
 """A partition of records with more parts than this is written again as one part."""
-FLEET_PARTITION = ("of_rule", "of_level", "of_day")
 
 
 class Batch:
@@ -102,7 +101,7 @@ class Batch:
         again = {row["again"] for row in older if row["again"]}
         counted: dict[str, tuple[int, int]] = {}
         if new := [row for row in found if row["manifest"] not in again]:
-            old_keys = {_records_key(row["rule_id"], row["day"]) for row in older} & version.records.keys()
+            old_keys = {records_key(row["rule_id"], row["day"]) for row in older} & version.records.keys()
             records = read.where(~F.col("manifest").isin(again)) if again else read
             counted = self._counted(records, new, sorted(old_keys))
         rows = []
@@ -110,7 +109,7 @@ class Batch:
             name = row["manifest"]
             count, conflicting = counted.get(name, (0, 0))
             told = (0, 0, 0, 0) if name in again else (row["rows"], count, row["held"], conflicting)
-            origin = (row[column] for column in FILE_SUMMARY)
+            origin = (row[column] for column in names_of(SUMMARY))
             rows.append((*origin, *told, self.run, hour_of(places.get(name))))
         self.close()  # what follows does not read the records again
         self._note(local(self._spark, rows, FILES), len(rows))
@@ -197,7 +196,7 @@ class Batch:
     ) -> None:
         """Write new records, take out those that they have replaced, and write the fleet windows that they
         touch; groups in `dirty` are made anew. `files` tell which partitions those are in."""
-        keys = sorted({_records_key(row["rule_id"], row["day"]) for row in files})
+        keys = sorted({records_key(row["rule_id"], row["day"]) for row in files})
         columns = [F.col("rule_id").alias("of_rule"), F.col("day").alias("of_day")]
         stored = new.select(*names_of(fleet.RECORDS), *columns)
         path = f"records/run={self.run}"
@@ -239,7 +238,7 @@ class Batch:
         spans = {row[0]: (utc_date(row[1]), utc_date(row[2])) for row in bounds}
         found = []
         for key in self._version.records:
-            rule_id, day = (part.partition("=")[2] for part in key.split("/"))
+            rule_id, day = values_in(key)
             if rule_id in spans and spans[rule_id][0] <= day <= spans[rule_id][1]:
                 found.append(key)
         return found
@@ -263,19 +262,15 @@ class Batch:
         if dirty is not None:
             both = both.join(dirty, group, "left_anti").unionByName(self._anew(dirty, sketches))
         rows = fleet.rows_of(fleet.merged(both, sketches=sketches), self.run)
-        of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), fleet.first_day()), strict=True))
-        written = old.join(touched, group, "left_anti").unionByName(rows).withColumns(of)
-        self._tables.write(written.repartition(*FLEET_PARTITION), f"fleet/run={self.run}", *FLEET_PARTITION)
+        written = old.join(touched, group, "left_anti").unionByName(rows).withColumns(fleet.partition())
+        self._tables.write(written.repartition(*fleet.PARTITION), f"fleet/run={self.run}", *fleet.PARTITION)
         for key in keys:
             self._version.fleet.pop(key, None)
         self._version.fleet |= self._tables.written("fleet", self.run, keys)
 
     def _fleet_keys(self, groups: DataFrame) -> set[str]:
-        found = groups.select("rule_id", "level", fleet.first_day()).distinct().collect()
-        return {
-            "/".join(f"{name}={value}" for name, value in zip(FLEET_PARTITION, row, strict=True))
-            for row in found
-        }
+        found = groups.select(*(column.alias(name) for name, column in fleet.partition().items())).distinct()
+        return {"/".join(f"{name}={row[name]}" for name in fleet.PARTITION) for row in found.collect()}
 
     def _anew(self, dirty: DataFrame, sketches: bool) -> DataFrame:
         """The cells of these groups from all their records."""
@@ -283,21 +278,6 @@ class Batch:
         records = nothing(self._spark, fleet.RECORDS) if records is None else records
         grouped = self.groups_of(records).join(dirty, list(fleet.GROUP), "left_semi")
         return fleet.contributions(fleet.current(grouped), sketches=sketches)
-
-
-FILE_SUMMARY = (
-    "manifest",
-    "rule_id",
-    "day",
-    "gateway",
-    "spool",
-    "rule",
-    "first_seq",
-    "last_seq",
-    "first_ms",
-    "last_ms",
-    "schema",
-)
 
 
 def _summaries(read: DataFrame) -> DataFrame:
@@ -343,7 +323,8 @@ def _overlap(files: Sequence[Any]) -> bool:
     return False
 
 
-def _records_key(rule_id: str, day: str) -> str:
+def records_key(rule_id: str, day: str) -> str:
+    """The partition of the records of a rule and day."""
     return f"of_rule={rule_id}/of_day={day}"
 
 

@@ -12,11 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from cloud_sync.spark.aggregate import FLEET_PARTITION
-from cloud_sync.spark.fleet import FLEET, GROUP, first_day
-from cloud_sync.spark.tables import Tables, version_at
+from cloud_sync.spark.fleet import FLEET, GROUP, PARTITION, partition
+from cloud_sync.spark.tables import Tables, values_in, version_at
 
 if TYPE_CHECKING:
     from cloud_sync.spark.tables import Version
@@ -40,10 +38,10 @@ def publish(spark: SparkSession, tables: Tables) -> int:
     keys = _differing(before, version)
     source = _rows(tables, [key for key in keys if key in version.fleet], version)
     if not is_there:
-        source.write.format("delta").partitionBy(*FLEET_PARTITION).save(path)
+        source.write.format("delta").partitionBy(*PARTITION).save(path)
     elif keys:
         within = _within(keys) if before is not None else "true"
-        same = " AND ".join(f"t.{name} = s.{name}" for name in (*FLEET_PARTITION, *GROUP))
+        same = " AND ".join(f"t.{name} = s.{name}" for name in (*PARTITION, *GROUP))
         merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), f"({within}) AND {same}")
         changed = merge.whenMatchedUpdateAll("t.run <> s.run").whenNotMatchedInsertAll()
         changed.whenNotMatchedBySourceDelete(within).withSchemaEvolution().execute()
@@ -64,15 +62,14 @@ def _differing(before: Version | None, after: Version) -> list[str]:
 def _rows(tables: Tables, keys: Iterable[str], version: Version) -> DataFrame:
     """The rows of some partitions, without their states, with the columns that partition the table."""
     rows = tables.read([version.fleet[key] for key in keys], FLEET).drop("state")
-    of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), first_day()), strict=True))
-    return rows.withColumns(of)
+    return rows.withColumns(partition())
 
 
 def _within(keys: Iterable[str]) -> str:
     """A condition that holds in these partitions of the table t; their values are safe in SQL text."""
     days: dict[tuple[str, str], list[str]] = defaultdict(list)
     for key in keys:
-        rule, level, day = (part.partition("=")[2] for part in key.split("/"))
+        rule, level, day = values_in(key)
         days[rule, level].append(f"'{day}'")
     return " OR ".join(
         f"(t.of_rule = '{rule}' AND t.of_level = '{level}' AND t.of_day IN ({', '.join(listed)}))"

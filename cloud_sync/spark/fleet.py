@@ -58,6 +58,8 @@ GROUP = ("start_ms", "end_ms", "keys", "level", "rule", "rule_id")
 """The columns that identify a fleet row. Spark sorts by the first one as a number, without reading the
 others of rows that differ in it."""
 
+PARTITION = ("of_rule", "of_level", "of_day")
+
 SETS = ("gateways", "rule_hashes")
 """Columns of a fleet row with the gateways of its records and the versions of the rule that made them."""
 CELL_KEY = ("name", "merge", "type", "part", "bin", "of", "at")
@@ -69,6 +71,11 @@ SKETCH_PART = "sketch"
 def first_day() -> Column:
     """The UTC day on which a window begins, such as 2025-11-21: that of its partition."""
     return F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
+
+
+def partition() -> dict[str, Column]:
+    """The columns by which the fleet is divided into parts (PARTITION), from those of a row."""
+    return dict(zip(PARTITION, (F.col("rule_id"), F.col("level"), first_day()), strict=True))
 
 
 def groups_of(records: DataFrame, retained_from: str = "") -> DataFrame:

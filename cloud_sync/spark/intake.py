@@ -214,22 +214,15 @@ def _check_whole(what: str, length: int | None, content: bytes | None, most: int
 def row_of(path: str, manifest: Manifest, record: UploadedRecord) -> dict[str, Any]:
     """A record as a row of `READ`."""
     return {
+        **record._asdict(),
         "manifest": path,
         "rule_id": safe(manifest.rule),
         "day": manifest.date,
         "gateway": manifest.gateway,
         "spool": manifest.spool,
         "rule": manifest.rule,
-        "seq": record.seq,
-        "window_start": record.window_start,
-        "window_end": record.window_end,
         "windows": [span._asdict() for span in record.windows],
-        "keys": record.keys,
         "values": [_value(value) for value in record.values],
-        "digest": record.digest,
-        "revision": record.revision,
-        "retracted": record.retracted,
-        "rule_hash": record.rule_hash,
         "schema": f"{manifest.rule_hash}-{manifest.schema}" if manifest.schema else None,
         "broken": [{"check": check_in_words(check), "outcome": check.then} for check in record.broken],
     }

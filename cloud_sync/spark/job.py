@@ -15,12 +15,18 @@ import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from cloud_sync.names import is_of_uploads
+from cloud_sync.spark import delta, heartbeats, intake, maintenance, quality, view
+from cloud_sync.spark.aggregate import Batch
 from cloud_sync.spark.arrivals import LOOKBACK_MS, Listing, recent
 from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import LeaseHeld, held
+from cloud_sync.spark.ledger import files, quarantine, runs
 from cloud_sync.spark.ledger.metrics import Metrics, noteworthy, write
 from cloud_sync.spark.session import (
     SparkEnded,
@@ -39,13 +45,10 @@ from cloud_sync.spark.tables import (
     UnknownOrigin,
     UnknownVersion,
     Version,
+    local,
     open_tables,
 )
 from rules.problems import in_words
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 OK, FAILED, QUARANTINED, BROKEN = 0, 1, 2, 3
 """Exit codes. BROKEN: everything is committed, and a check of a rule says that the run has failed."""
@@ -101,12 +104,8 @@ def main(bucket: str, out: str, options: Options) -> int:
         with opened(options.master, delta=options.delta) as spark:
             metrics = aggregate(spark, bucket, out, options)
             if options.retain_days is not None and not options.dry_run:
-                from cloud_sync.spark import maintenance
-
                 maintenance.retain(spark, out, options.retain_days, options.now_ms)
             if options.show and not options.dry_run:
-                from cloud_sync.spark import view
-
                 view.show(spark, out)
     except JobError as error:
         print(f"penstock cloud aggregate: {error}", file=sys.stderr)
@@ -162,8 +161,6 @@ def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> M
         metrics = _Run(spark, source, tables, run, lease.renew, options).all()
         _note_freshness(spark, tables, metrics, options.now_ms())
         if options.delta:
-            from cloud_sync.spark import delta
-
             lease.renew()
             delta.publish(spark, tables)
         return metrics
@@ -171,8 +168,6 @@ def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> M
 
 def _note_freshness(spark: SparkSession, tables: Tables, metrics: Metrics, now_ms: int) -> None:
     """Name the gateways whose rows are older than their rule allows."""
-    from cloud_sync.spark import quality
-
     stale = quality.freshness(spark, tables, now_ms).persist()
     named = stale.orderBy("rule", "gateway").limit(quality.NAMED_MAX).collect()
     metrics.stale = [f"{row['gateway']} {row['rule']}" for row in named]
@@ -183,8 +178,6 @@ def _note_freshness(spark: SparkSession, tables: Tables, metrics: Metrics, now_m
 
 def _checked(spark: SparkSession, bucket: Storage, tables: Tables, options: Options) -> Metrics:
     """Read every new file and count what would be refused; write nothing."""
-    from cloud_sync.spark import intake
-
     current = tables.current()
     found = _found(spark, bucket, tables, _listing(bucket, current, options).folders)
     metrics = Metrics(version=current.number, quarantined=found.others.count() if found.others else 0)
@@ -221,12 +214,6 @@ class _Found:
 
 def _found(spark: SparkSession, bucket: Storage, tables: Tables, folders: list[str] | None) -> _Found:
     """The files in some folders of arrivals that the tables do not know, and those in quarantine."""
-    from pyspark.sql import functions as F
-
-    from cloud_sync.spark import intake
-    from cloud_sync.spark.ledger import files, quarantine
-    from cloud_sync.spark.tables import local
-
     current = tables.current()
     bad = quarantine.read(tables, current)
     again, looked_at = quarantine.due(bad, current.looked_at) if current.quarantine else ([], "")
@@ -284,8 +271,6 @@ class _Run:
 
     def all(self) -> Metrics:
         """Take in all new files in batches; each is a version. The first one holds the new heartbeats."""
-        from cloud_sync.spark import view
-
         self._heartbeats = self._newest_heartbeats()
         found = _found(self._spark, self._bucket, self._tables, self._listing.folders)
         self._keep(found)
@@ -301,29 +286,21 @@ class _Run:
 
     def _keep(self, found: _Found) -> None:
         """Let the files stay in quarantine that this run does not look at."""
-        from cloud_sync.spark.ledger.quarantine import QUARANTINE
-
         self._looked_at = found.looked_at
         if found.others is not None:
             path = f"quarantine/run={self._run}-others"
             self._tables.write(found.others.coalesce(1), path)
-            self._quarantine = [Part(path, self._tables.read([path], QUARANTINE).count())]
+            self._quarantine = [Part(path, self._tables.read([path], quarantine.QUARANTINE).count())]
             self._metrics.quarantined = self._quarantine[0].rows
 
     def _batch(self, named: list[Any], run: str) -> None:
-        from cloud_sync.spark.aggregate import Batch
-        from cloud_sync.spark.intake import measured
-        from cloud_sync.spark.ledger import runs
-        from cloud_sync.spark.ledger.files import FILES, ORDER
-        from cloud_sync.spark.quality import CHECKS
-
         version = self._tables.current().copy()
         version.number, version.run = version.number + 1, run
         is_last = len(named) < self._options.files_per_batch
         if is_last:  # all that was listed is taken in
             version.listed_ms, version.turn = self._listing.at_ms, self._listing.turn
             version.looked_at = self._looked_at
-        listed = measured(self._bucket, named)
+        listed = intake.measured(self._bucket, named)
         self._metrics.batches += bool(listed)
         # In the end the table holds what this run has found, and the files that it did not look at. Until
         # then those of the last run stay: were this one killed, the next would know where to look.
@@ -338,8 +315,8 @@ class _Run:
         self._quarantine = version.quarantine
         if not is_last:
             version.quarantine = [*self._quarantine_before, *self._quarantine]
-        version.files = self._tables.merged(version.files, run, "files", FILES, ORDER)
-        version.checks = self._tables.merged(version.checks, run, "checks", CHECKS)
+        version.files = self._tables.merged(version.files, run, "files", files.FILES, files.ORDER)
+        version.checks = self._tables.merged(version.checks, run, "checks", quality.CHECKS)
         version.runs.append(runs.note(self._spark, self._tables, run, version.number, asdict(counts)))
         version.runs = self._tables.merged(version.runs, run, "runs", runs.RUNS)
         self._tables.commit(version)
@@ -348,8 +325,6 @@ class _Run:
 
     def _newest_heartbeats(self) -> list[Part]:
         """The table of heartbeats, written anew if one is new: a row for each spool."""
-        from cloud_sync.spark import heartbeats
-
         parts = self._tables.current().heartbeats
         known = self._tables.read(parts, heartbeats.HEARTBEATS)
         path = f"heartbeats/run={self._run}-0"
@@ -366,8 +341,6 @@ class _Run:
 def _same(tables: Tables, version: Version) -> bool:
     """True if a version without new files equals the current one: the same heartbeats and turn,
     and in quarantine the same files for the same reasons."""
-    from cloud_sync.spark.ledger.quarantine import QUARANTINE
-
     current = tables.current()
     if version.heartbeats != current.heartbeats:
         return False
@@ -376,7 +349,7 @@ def _same(tables: Tables, version: Version) -> bool:
     if not (version.quarantine and current.quarantine):
         return not (version.quarantine or current.quarantine)
     before, after = (
-        tables.read(parts, QUARANTINE).select("manifest", "reason")
+        tables.read(parts, quarantine.QUARANTINE).select("manifest", "reason")
         for parts in (current.quarantine, version.quarantine)
     )
     return before.exceptAll(after).isEmpty() and after.exceptAll(before).isEmpty()

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from cloud_sync.names import utc_date
 from cloud_sync.spark import fleet, heartbeats
-from cloud_sync.spark.aggregate import Batch
+from cloud_sync.spark.aggregate import Batch, records_key
 from cloud_sync.spark.lease import held
 from cloud_sync.spark.ledger import files as ledger
 from cloud_sync.spark.ledger import spools
@@ -120,7 +120,7 @@ def _forget_records(batch: Batch, tables: Tables, version: Version, files: DataF
     """Take the records of some files' origins out of the tables and make the windows they were in anew; the
     number of records."""
     found = files.select("rule_id", "day").distinct().collect()
-    keys = sorted({f"of_rule={rule_id}/of_day={day}" for rule_id, day in found} & version.records.keys())
+    keys = sorted({records_key(*row) for row in found} & version.records.keys())
     if not keys:
         return 0
     records = tables.read([path for key in keys for path in version.records[key]], fleet.RECORDS)

@@ -19,7 +19,7 @@ from cloud_sync.names import utc_date
 from cloud_sync.schemas import Schema, versions
 from cloud_sync.spark import completeness, fleet, quality, view
 from cloud_sync.spark.ledger.runs import RUNS
-from cloud_sync.spark.tables import Tables, Version, open_tables
+from cloud_sync.spark.tables import Tables, Version, open_tables, values_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,28 +29,6 @@ LISTED_MAX = 1_000
 VERSION_COLUMNS = ("rule", "version", "rule_hash", "levels", "keys", "columns", "in newest window")
 LATE_COLUMNS = ("rule", "gateway", "behind", "outcome")
 RULE_COLUMNS = ("rule", "level", "days", "newest", "records", "gateways", "of", "final until")
-GATEWAY_COLUMNS = (
-    "gateway",
-    "spool",
-    "rows",
-    "held",
-    "duplicates",
-    "conflicting",
-    "highest_seq",
-    "missing",
-    "waiting",
-    "set_aside",
-    "dropped",
-    "expired",
-    "lost",
-    "first",
-    "last",
-    "taken",
-    "heartbeat",
-    "clock_behind_ms",
-    "silent for",
-    "state",
-)
 BAD_COLUMNS = frozenset(
     {
         *("missing", "quarantined", "conflicting", "dropped", "expired", "lost", "held"),
@@ -90,6 +68,7 @@ def page(spark: SparkSession, out: str) -> str:
     )
     order = F.array_contains("state", "silent").desc(), (F.size("state") > 0).desc(), "alive_ms", "gateway"
     gateways = [_in_words(row.asDict()) for row in states.orderBy(*order).collect()]
+    columns = [name for name in states.columns if name not in ("alive_ms", "behind_ms", "state")]
     rules = _rules(spark, tables, len({row["gateway"] for row in gateways}))
     # Files without a single row that counts come before those in which a check keeps some out.
     bad = view.quarantine(spark, out).orderBy(F.isnull("manifest"), "file").select("file", "reason")
@@ -101,7 +80,7 @@ def page(spark: SparkSession, out: str) -> str:
             f"<h1>Fleet, version {version.number}</h1><p>Times are UTC.</p>",
             _table("Rules", RULE_COLUMNS, rules),
             _table("Columns of the rules", VERSION_COLUMNS, _versions(tables, version, rules)),
-            _table("Gateways", GATEWAY_COLUMNS, gateways),
+            _table("Gateways", [*columns, "silent for", "state"], gateways),
             _table("Rows older than `freshness` allows", LATE_COLUMNS, _late(spark, tables, version)),
             _table(
                 "Checks that rows break",
@@ -206,7 +185,7 @@ def _days(version: Version) -> dict[tuple[str, str], tuple[int, str]]:
     found: dict[tuple[str, str], tuple[int, str]] = {}
     today = utc_date(version.listed_ms) if version.listed_ms else "9999"
     for key, path in sorted(version.fleet.items()):
-        rule_id, level, day = (part.partition("=")[2] for part in key.split("/"))
+        rule_id, level, day = values_in(key)
         number, before = found.get((rule_id, level), (0, ""))
         found[rule_id, level] = number + 1, path if day <= today or not before else before
     return found

@@ -65,7 +65,7 @@ DELTA_SETTINGS = {
 
 
 class SparkMissing(Exception):
-    """PySpark, or what it needs for a format, is not installed; the text says what to do."""
+    """What Spark needs for a format or a server is not installed; the text says what to do."""
 
 
 class SparkEnded(Exception):
@@ -76,12 +76,8 @@ class SparkEnded(Exception):
 def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]:
     """A session beside the running one, or a new one that ends with the block. `delta`:
     it knows Delta tables."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise SparkMissing(
-            "PySpark is not installed; install it with: pip install 'penstock[cloud]'"
-        ) from None
+    from pyspark.sql import SparkSession
+
     running = SparkSession.getActiveSession()
     if running is not None:
         if delta and DELTA_SETTINGS["spark.sql.extensions"] not in str(

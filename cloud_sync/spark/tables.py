@@ -283,6 +283,15 @@ def open_tables(spark: SparkSession, out: str) -> Tables:
     return Tables(spark, open_storage(spark, out))
 
 
+def values_in(key: str) -> list[str]:
+    """The values of a partition's key.
+
+    >>> values_in("of_rule=hot/of_level=1m/of_day=2025-11-21")
+    ['hot', '1m', '2025-11-21']
+    """
+    return [part.partition("=")[2] for part in key.split("/")]
+
+
 def tier_of(part: Part) -> int:
     """Parts of one tier have about the same size."""
     return int(math.log(part.rows + 1, TIER))

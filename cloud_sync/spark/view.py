@@ -16,7 +16,7 @@ from cloud_sync.spark import quality
 from cloud_sync.spark.heartbeats import HEARTBEATS
 from cloud_sync.spark.ledger import branches, spools
 from cloud_sync.spark.ledger import quarantine as bad_files
-from cloud_sync.spark.tables import Tables, Version, open_tables
+from cloud_sync.spark.tables import Tables, Version, open_tables, values_in
 
 SHOWN_ROWS = 20
 WINDOW_COLUMNS = ("level", "window_start", "window_end", "keys")
@@ -165,7 +165,7 @@ def _spools(tables: Tables) -> DataFrame:
 
 def rules(version: Version) -> list[str]:
     """The ids of all rules, as they are in paths."""
-    return sorted({key.split("/")[0].partition("=")[2] for key in version.fleet})
+    return sorted({values_in(key)[0] for key in version.fleet})
 
 
 def paths(version: Version, rule: str, level: str | None) -> list[str]:

@@ -17,11 +17,11 @@ from pyspark.sql import functions as F
 from cloud_sync.names import ARRIVALS_FOLDER
 from cloud_sync.spark.tables import Tables, Version
 
-FILES = (
+SUMMARY = (
     "manifest STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
-    "first_seq BIGINT, last_seq BIGINT, first_ms BIGINT, last_ms BIGINT, schema STRING, "
-    "rows BIGINT, counted BIGINT, held BIGINT, conflicting BIGINT, run STRING, hour STRING"
+    "first_seq BIGINT, last_seq BIGINT, first_ms BIGINT, last_ms BIGINT, schema STRING"
 )
+FILES = f"{SUMMARY}, rows BIGINT, counted BIGINT, held BIGINT, conflicting BIGINT, run STRING, hour STRING"
 """The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate
 is not, and none of a day before the one from which the tables are kept; nor are the `held` ones,
 which break a check that keeps them out. `conflicting` ones have another content elsewhere (`identities`).
