@@ -28,13 +28,13 @@ from benchmarks import fleet_growth
 from benchmarks.fleet_growth import Unsynced, tree_seconds
 from benchmarks.fleet_history import growth, made
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import job, view
 from cloud_sync.spark.session import session
 from cloud_sync.targets import DirectoryTarget
+from cloud_sync.upload_files import form_file, manifest
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 START_MS = 1_763_683_200_000  # 2025-11-21T00:00:00Z

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import job
 from cloud_sync.targets import DirectoryTarget
 from cloud_sync.targets.file_operations import DiskFiles
+from cloud_sync.upload_files import form_file, manifest
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 START_MS = 1_763_683_200_000  # 2025-11-21T00:00:00Z

@@ -2,6 +2,6 @@
 
     sink -> spool (durable, with the rules' state) -> uploader -> target (bucket) -> spark (fleet tables)
 
-Start reading at `spool`, then `uploader` and `layout` (the contract with the cloud job). Nothing here reads a
-clock, and nothing outside `spark` imports PySpark.
+Start reading at `spool`, then `uploader` and `upload_files` (the contract with the cloud job). Nothing here
+reads a clock, and nothing outside `spark` imports PySpark.
 """

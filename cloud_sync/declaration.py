@@ -143,7 +143,6 @@ class CloudSettings(SinkSettings):
     _rule_hash: str = PrivateAttr("")
     _schema: Schema | None = PrivateAttr(None)
     _checks: tuple[Expect, ...] = PrivateAttr(())
-    _schema_file: SchemaFile | None = PrivateAttr(None)
 
     @property
     def rule_hash(self) -> str:
@@ -153,12 +152,12 @@ class CloudSettings(SinkSettings):
     @property
     def schema_file(self) -> SchemaFile | None:
         """The schema as it lies in the bucket; None before `bind`."""
-        return self._schema_file
+        return None if self._schema is None else schema_file(self._schema)
 
     def described(self, schema: Schema) -> Self:
         """A copy of these settings whose rows have this schema."""
         copy = self.model_copy()
-        copy._schema, copy._schema_file = schema, schema_file(schema)
+        copy._schema = schema
         return copy
 
     def expecting(self, checks: Sequence[Expect]) -> Self:

@@ -57,15 +57,12 @@ class FleetWindow:
         """True if no window of `length_ms` on the grid of `length_zone` reaches across a border of this one,
         whose grid is that of `zone`."""
         # Windows that divide a quarter of an hour lie on one grid in all time zones.
-        same_grid = is_utc_name(zone) == is_utc_name(length_zone) and zone == length_zone
-        same_grid = (
-            same_grid or (is_utc_name(zone) and is_utc_name(length_zone)) or QUARTER_HOUR_MS % length_ms == 0
-        )
+        both_from_epoch = is_utc_name(zone) and is_utc_name(length_zone)
+        same_grid = zone == length_zone or both_from_epoch or QUARTER_HOUR_MS % length_ms == 0
         if self.months:
             return same_grid and DAY_MS % length_ms == 0
         if self.length_ms % length_ms:
             return False
-        both_from_epoch = is_utc_name(zone) and is_utc_name(length_zone)
         return same_grid and (both_from_epoch or _is_local(length_ms) == _is_local(self.length_ms))
 
     def is_coarser_than(self, finer: FleetWindow, zone: str) -> bool:

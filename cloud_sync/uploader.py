@@ -22,20 +22,24 @@ from typing import Protocol
 
 from cloud_sync.errors import SpoolError, TargetError, TooLarge
 from cloud_sync.heartbeat import Pulse
-from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import schema_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.signing import is_same
 from cloud_sync.spool import PlannedFile, Spool
 from cloud_sync.targets.base import Target
+from cloud_sync.upload_files import form_file, manifest
 from sinks.backoff import Backoff
 
 LOG = logging.getLogger("penstock.uploader")
 
 
+BACKOFF = Backoff(1_000, 30_000)
+"""The waiting time after a failure."""
+
+
 @dataclass(frozen=True, slots=True)
 class UploadSettings:
-    """The bounds of a file, and the waiting time after a failure.
+    """The bounds of a file, and the time between heartbeats.
 
     A file holds rows of one rule and one date: at most `rows_max` rows and `bytes_max` bytes before
     compression. It is formed when `rows_max` rows wait, when the oldest has waited `wait_ms`, or when the
@@ -46,8 +50,6 @@ class UploadSettings:
     rows_max: int = 20_000
     bytes_max: int = 8_000_000
     wait_ms: int = 60_000
-    retry_ms: int = 1_000
-    retry_max_ms: int = 30_000
     heartbeat_ms: int = 0
     sign_key: str = field(default="", repr=False)
 
@@ -88,7 +90,6 @@ class Uploader:
         self._bytes_max = self._settings.bytes_max
         """The bound of a file: less than that of the settings once the target has refused a size."""
         self._random = rng or random.Random()
-        self._backoff = Backoff(self._settings.retry_ms, self._settings.retry_max_ms)
         self._schemas: set[str] = set()
         """The schemas that the target has, as far as this process knows."""
         self._pulse = Pulse(spool, target, self._settings.heartbeat_ms)
@@ -124,7 +125,7 @@ class Uploader:
         self.stats.failures += 1
         self.stats.retries += 1
         self.stats.last_error = reason
-        return self._backoff.wait_ms(self.stats.failures, self._random)
+        return BACKOFF.wait_ms(self.stats.failures, self._random)
 
     def _idle_ms(self, now_ms: int) -> int:
         oldest = self._outgoing.oldest()

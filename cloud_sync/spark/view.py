@@ -83,7 +83,7 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
         _spools(tables)
         .join(told.withColumnRenamed("highest_seq", "stored_seq"), ["gateway", "spool"], "full_outer")
         .where("last_ms IS NOT NULL OR at_ms IS NOT NULL")
-        .join(branches.evidence(spark, tables, told), ["gateway", "spool"], "left")
+        .join(branches.untold(spark, tables, told), ["gateway", "spool"], "left")
     )
     uploaded = F.col("uploaded") + F.coalesce("untold", F.lit(0))
     seen = F.coalesce("seen", F.lit(0))

@@ -45,9 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ls(path: Path, arguments: argparse.Namespace) -> int:
-    from cloud_sync import tools
+    from cloud_sync import spool_tools
 
-    groups = tools.ls(path)
+    groups = spool_tools.ls(path)
     for group in groups:
         size = f"{group.rows} rows  {group.bytes} bytes"
         print(f"{group.rule}  {group.date}  {size}  seq {group.first_seq}..{group.last_seq}")
@@ -56,9 +56,9 @@ def _ls(path: Path, arguments: argparse.Namespace) -> int:
 
 
 def _verify(path: Path, arguments: argparse.Namespace) -> int:
-    from cloud_sync import tools
+    from cloud_sync import spool_tools
 
-    verdict = tools.verify(path)
+    verdict = spool_tools.verify(path)
     for text in verdict.structure:
         print(f"structure: {text}")
     for seq in verdict.damaged_rows:
@@ -75,10 +75,12 @@ def _verify(path: Path, arguments: argparse.Namespace) -> int:
 
 
 def _export(path: Path, arguments: argparse.Namespace) -> int:
-    from cloud_sync import tools
+    from cloud_sync import spool_tools
 
     layout = spool_arguments.layout(arguments)
-    tools.export(path, sys.stdout.buffer, rule=arguments.rule, set_aside=arguments.set_aside, layout=layout)
+    spool_tools.export(
+        path, sys.stdout.buffer, rule=arguments.rule, set_aside=arguments.set_aside, layout=layout
+    )
     sys.stdout.flush()
     return 0
 

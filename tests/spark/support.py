@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import RecordMaker
 from cloud_sync.spark import job, view
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
+from cloud_sync.upload_files import form_file, manifest
 from cloud_sync.uploader import Uploader, UploadSettings
 
 DAY_MS = 1_763_683_200_000  # 2025-11-21T00:00:00Z

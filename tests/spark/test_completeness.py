@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from cloud_sync.heartbeat import Pulse
-from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name, manifest_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.spark import completeness, job, report, view
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
+from cloud_sync.upload_files import form_file, manifest
 from tests.spark.support import DAY_MS, Row, lines, rows, run, upload
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]

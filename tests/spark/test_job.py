@@ -17,7 +17,6 @@ import pytest
 
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.heartbeat import Pulse
-from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name, manifest_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import RecordMaker
@@ -26,6 +25,7 @@ from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
+from cloud_sync.upload_files import form_file, manifest
 from cloud_sync.uploader import Uploader
 from tests.spark.support import (
     DAY_MS,

@@ -24,7 +24,7 @@ error, or the late event as JSON; `is_open`: the end of the raw events made the 
 that are open."""
 
 
-def _spread(values: pa.Array, ends: Sequence[int]) -> pa.Array:
+def _repeated(values: pa.Array, ends: Sequence[int]) -> pa.Array:
     """A column that has each value up to its end."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -44,7 +44,7 @@ def _with_others(usual: str | None, others: dict[int, str] | dict[int, str | Non
     if before < count:
         values.append(usual)
         ends.append(count)
-    return _spread(strings(values), ends)
+    return _repeated(strings(values), ends)
 
 
 class RowWriter:
@@ -117,8 +117,8 @@ class RowWriter:
         columns = self._cells()
         shifts, ends = zip(*self._shifts, strict=True)
         counted = pc.cumulative_sum(pa.repeat(1, count), start=-1)
-        columns["number"] = pc.add(counted, _spread(pa.array(shifts, pa.int64()), ends))
-        columns["at_ms"] = _spread(pa.array(self._instants, pa.int64()), self._ends)
+        columns["number"] = pc.add(counted, _repeated(pa.array(shifts, pa.int64()), ends))
+        columns["at_ms"] = _repeated(pa.array(self._instants, pa.int64()), self._ends)
         columns["kind"] = _with_others("insert", self._kinds, count)
         columns["reason"] = _with_others(None, self._reasons, count)
         self._rows, self._instants, self._ends, self._shifts = [], [], [], []

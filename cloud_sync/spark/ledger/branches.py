@@ -16,7 +16,7 @@ from cloud_sync.spark.tables import Tables, local, nothing
 UNTOLD = "gateway STRING, spool STRING, untold BIGINT"
 
 
-def evidence(spark: SparkSession, tables: Tables, beats: DataFrame) -> DataFrame:
+def untold(spark: SparkSession, tables: Tables, beats: DataFrame) -> DataFrame:
     """By gateway and spool: the number of rows (`untold`) that another branch has stored after the last
     heartbeat of its own. `beats` are rows of HEARTBEATS; files of spools that have left out nothing are not
     read."""

@@ -58,7 +58,7 @@ def layout(arguments: argparse.Namespace) -> Layout:
 def upload(path: Path, arguments: argparse.Namespace) -> int:
     """Upload all rows of the spool at `path`, also those that were set aside; the number of rows. Raises
     UsageError, SpoolError, TargetError."""
-    from cloud_sync import tools
+    from cloud_sync import spool_tools
     from cloud_sync.errors import BadTarget
     from cloud_sync.targets import open_target
     from edge.clock import SystemClock
@@ -72,7 +72,7 @@ def upload(path: Path, arguments: argparse.Namespace) -> int:
     except BadTarget as error:
         raise UsageError(str(error)) from None
     gateway = str(arguments.gateway_id or config.gateway.id)
-    return tools.replay(
+    return spool_tools.replay(
         path, gateway, target, SystemClock().now_ms(), _sign_key(arguments), layout(arguments)
     )
 

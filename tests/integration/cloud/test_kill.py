@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_sync import tools
+from cloud_sync import spool_tools
 from cloud_sync.names import arrival_name
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
@@ -60,4 +60,4 @@ def test_nothing_promised_is_lost_or_doubled(tmp_path: Path) -> None:
         assert (bucket / arrival_name(name, NOW_MS)).exists(), f"seed {seed}: {name} has no manifest"
         arrived += [json.loads(line)["n"] for line in gzip.decompress(path.read_bytes()).splitlines()]
     assert sorted(arrived) == list(range(1, stored + 1)), f"seed {seed}"
-    assert tools.verify(spool_path).is_sound
+    assert spool_tools.verify(spool_path).is_sound

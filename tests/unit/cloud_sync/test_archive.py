@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import cloud_sync.archive  # noqa: F401  (registers the action)
-from cloud_sync import tools
+from cloud_sync import spool_tools
 from cloud_sync.names import ARCHIVE_FOLDER
 from cloud_sync.records import ARCHIVE, Record
 from cloud_sync.spool import Spool, SpoolSettings
@@ -139,5 +139,5 @@ def test_the_tools_know_the_spool_of_archived_events(tmp_path: Path) -> None:
     with closing(Spool(path, "gw", layout=ARCHIVE)) as spool:
         spool.append([Record("archive", DATE, b'{"at":1,"stream":"m","event":{}}')], NOW_MS)
         spool.commit(NOW_MS)
-    assert tools.replay(path, "gw", target, NOW_MS, layout=ARCHIVE) == 1
+    assert spool_tools.replay(path, "gw", target, NOW_MS, layout=ARCHIVE) == 1
     assert lines(target) == [{"at": 1, "stream": "m", "event": {}}]

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.uploaded_file import read_file
 from cloud_sync.spark.exact import nearest, total, units
+from cloud_sync.upload_files import form_file, manifest
 
 START_MS = 1_763_683_200_000
 BODY: dict[str, Any] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_sync import tools
+from cloud_sync import spool_tools
 from cloud_sync.errors import SpoolError
 from cloud_sync.records import Record
 from cloud_sync.spool import Origin, PlannedFile, Spool
@@ -75,7 +75,7 @@ def arrived(target: MemoryTarget) -> set[int]:
 def test_a_missing_log_is_told_with_the_number_of_rows(image: Path, tmp_path: Path) -> None:
     path = copied(image, tmp_path / "a")
     path.with_name("spool.db-wal").unlink()
-    verdict = tools.verify(path)
+    verdict = spool_tools.verify(path)
     assert verdict.lost is not None and not verdict.is_sound
     with closing(Spool(path, "gw1")) as spool:
         there = spool.stats().rows
@@ -88,7 +88,7 @@ def test_a_missing_log_is_told_with_the_number_of_rows(image: Path, tmp_path: Pa
     with closing(Spool(path, "gw1")) as again:
         assert again.lost is None, "told once"
         assert again.stats().counters["lost"] == ROWS - there
-    assert tools.verify(path).is_sound
+    assert spool_tools.verify(path).is_sound
 
 
 def test_rows_that_are_gone_from_the_database_are_told_once(image: Path, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_repair_always_works_and_leaves_a_sound_spool(image: Path, tmp_path: Pat
         if not path.exists():
             continue
         found = repair(path)
-        assert tools.verify(path).structure == (), told
+        assert spool_tools.verify(path).structure == (), told
         with closing(Spool(path, "gw1")) as spool:
             stats = spool.stats()
             assert stats.rows == found.rows + found.set_aside, told

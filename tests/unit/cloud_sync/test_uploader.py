@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from cloud_sync.errors import TooLarge
-from cloud_sync.layout import form_file
 from cloud_sync.names import manifest_name
 from cloud_sync.records import Record
 from cloud_sync.spool import Spool, SpoolSettings
-from cloud_sync.tools import verify
+from cloud_sync.spool_tools import verify
+from cloud_sync.upload_files import form_file
 from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
 from edge.clock import SystemClock
 from tests.support.waiting import PATIENCE_S, wait_for
@@ -105,13 +105,11 @@ def test_a_target_that_is_down_is_tried_again_ever_later(spool: Spool) -> None:
     fill(spool, 3)
     target = MemoryTarget()
     target.is_down = True
-    uploader = Uploader(
-        spool, target, UploadSettings(wait_ms=0, retry_ms=1000, retry_max_ms=4000), random.Random(1)
-    )
-    waits = [uploader.step(NOW_MS) for _ in range(5)]
-    for wait, step in zip(waits, (1000, 2000, 4000, 4000, 4000), strict=True):
+    uploader = Uploader(spool, target, UploadSettings(wait_ms=0), random.Random(1))
+    waits = [uploader.step(NOW_MS) for _ in range(7)]
+    for wait, step in zip(waits, (1000, 2000, 4000, 8000, 16_000, 30_000, 30_000), strict=True):
         assert step / 2 <= wait <= step
-    assert uploader.stats.last_error == "the target is down" and uploader.stats.retries == 5
+    assert uploader.stats.last_error == "the target is down" and uploader.stats.retries == 7
     target.is_down = False
     assert uploader.step(NOW_MS) == 0
     assert arrived(target) == [1, 2, 3] and uploader.stats.last_error == ""

@@ -287,7 +287,7 @@ def test_the_loop_sleeps_while_messages_wait_for_a_slow_sink(folder: Path) -> No
 
 def free(world: World, oldest: Any) -> None:
     """Upload one file, as the uploader would."""
-    from cloud_sync.layout import form_file
+    from cloud_sync.upload_files import form_file
 
     rows = world.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9, schema=oldest.schema)
     planned, _ = form_file(rows, "gw", world.spool.spool_id)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_sync import tools
+from cloud_sync import spool_tools
 from cloud_sync.errors import SpoolBusy, SpoolError
 from cloud_sync.records import ROW_OVERHEAD_BYTES
 from cloud_sync.spool import Spool
@@ -29,25 +29,25 @@ def path(tmp_path: Path) -> Path:
 
 def test_ls_groups_by_rule_and_date_beside_a_running_writer(path: Path) -> None:
     with closing(Spool(path, "gw1")):
-        groups = tools.ls(path)
+        groups = spool_tools.ls(path)
     size = len(record(1).body) + ROW_OVERHEAD_BYTES
     assert groups == [
-        tools.Group("hot", DATE, 3, 3 * size, 1, 3),
-        tools.Group("cold", DATE, 2, 2 * size, 4, 5),
+        spool_tools.Group("hot", DATE, 3, 3 * size, 1, 3),
+        spool_tools.Group("cold", DATE, 2, 2 * size, 4, 5),
     ]
 
 
 def test_verify_names_what_is_damaged(path: Path) -> None:
-    assert tools.verify(path) == tools.Verdict(5, (), (), (), ())
+    assert spool_tools.verify(path) == spool_tools.Verdict(5, (), (), (), ())
     flip_body(path, 2)
-    found = tools.verify(path)
+    found = spool_tools.verify(path)
     assert found.damaged_rows == (2,) and not found.is_sound
 
 
 def test_export_writes_what_an_upload_would(path: Path) -> None:
     flip_body(path, 2)
     out = io.BytesIO()
-    assert tools.export(path, out, rule="hot") == 2
+    assert spool_tools.export(path, out, rule="hot") == 2
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [(line["gateway"], line["rule"], line["seq"], line["n"]) for line in lines] == [
         ("gw1", "hot", 1, 1),
@@ -57,8 +57,8 @@ def test_export_writes_what_an_upload_would(path: Path) -> None:
 
 def test_replay_uploads_everything_that_is_intact(path: Path) -> None:
     target = MemoryTarget()
-    assert tools.replay(path, "gw1", target, NOW_MS) == 5
-    assert tools.ls(path) == [] and len(target.files) == 5, "two files, their manifests and a heartbeat"
+    assert spool_tools.replay(path, "gw1", target, NOW_MS) == 5
+    assert spool_tools.ls(path) == [] and len(target.files) == 5, "two files, their manifests and a heartbeat"
 
 
 def test_repair_needs_the_gateway_to_be_stopped(path: Path) -> None:
@@ -92,7 +92,7 @@ def test_repair_saves_the_readable_part_of_a_broken_file(tmp_path: Path) -> None
     page = len(content) // 2 // 4096 * 4096
     content[page : page + 4096] = b"\xff" * 4096
     path.write_bytes(content)
-    assert not tools.verify(path).is_sound
+    assert not spool_tools.verify(path).is_sound
     result = repair(path)
     assert result.lost and 190 <= result.rows < 200 and result.state == 1, (
         "only the rows of one page are lost"
@@ -106,10 +106,10 @@ def test_repair_saves_the_readable_part_of_a_broken_file(tmp_path: Path) -> None
         assert spool.outgoing.take("hot", DATE, 1000, 10**9)[-1].seq > 1_000_000, (
             "behind every number that may be lost"
         )
-    assert tools.verify(path).is_sound
+    assert spool_tools.verify(path).is_sound
 
 
 def test_a_missing_spool_is_told(tmp_path: Path) -> None:
-    for tool in (tools.ls, tools.verify, repair):
+    for tool in (spool_tools.ls, spool_tools.verify, repair):
         with pytest.raises(SpoolError, match="there is no spool"):
             tool(tmp_path / "none.db")
