@@ -361,7 +361,7 @@ CODES: dict[str, CodeText] = {
         "a property that the context's partitions do not have", "the message lists those they have"
     ),
     "B813": CodeText(
-        "a stream that a context cannot divide, or lists twice",
+        "a stream that a context cannot divide, or lists twice, itself or by inheritance",
         "list each stream once; tables cannot be divided",
     ),
     "B814": CodeText("keys that do not fit together", "as many keys for each stream, of the same types"),

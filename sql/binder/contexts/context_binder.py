@@ -138,11 +138,21 @@ class LevelBinder:
                     )
 
     def _check_once(self, streams: list[tuple[str, Span]]) -> None:
-        seen: set[str] = set()
+        """Report a stream that is listed twice, or whose events are those of another one that is listed."""
+        lineage = self.names.site.catalog.lineage
+        seen: list[str] = []
         for name, span in streams:
-            if name in seen:
+            kin = next((known for known in seen if known in lineage(name) or name in lineage(known)), None)
+            if kin == name:
                 self.problems.error("B813", f"stream '{name}' is listed twice", span, "list each stream once")
-            seen.add(name)
+            elif kin is not None:
+                self.problems.error(
+                    "B813",
+                    f"stream '{name}' is listed beside '{kin}', and one of them inherits the other",
+                    span,
+                    "list the one that is inherited: its events are those of both",
+                )
+            seen.append(name)
 
     def _check_initiated(
         self, kind: ast.Keyed, initiated: tuple[EventPointPlan, ...], types: list[KeyedTypePlan]

@@ -25,6 +25,13 @@ REFUSED = [
     (NESTED + "context C select context.key1 as x from E", "B812"),
     (SPAN + "context C select context.s.nosuch as x from E", "B812"),
     ("create context C partition by k from E, k from E", "B813"),
+    ("create schema Sub() inherits E; create context C partition by k from E, k from Sub", "B813"),
+    ("create schema Sub() inherits E; create context C partition by k from Sub, k from E", "B813"),
+    (
+        "create schema Sub() inherits E; create schema SubSub() inherits Sub; "
+        "create context C coalesce by hash_code(n) from SubSub, hash_code(n) from E granularity 4",
+        "B813",
+    ),
     ("create context C partition by k from E initiated by S", "B813"),
     ("create context C partition by k from E, n from S", "B814"),
     ("create context C partition by k and n from E, id from S", "B814"),
