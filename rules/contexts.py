@@ -31,6 +31,11 @@ class Context(Model):
         "step",
         description="what is overdue after a pause: each in turn; once for now; once, without output",
     )
+    priority: int = Field(
+        0,
+        description="compared with the @Priority of its statements: one with a higher priority sees the "
+        "event that ends a partition in that partition",
+    )
     timezone: Zone | None = Field(None, description="the zone of its crontabs; default: the gateway's")
 
 

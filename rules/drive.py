@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from rules.compiled import Compiled, CompiledRule, CompiledTable
 from sql import Emission, Engine, Plan
-from sql.plan.relation_plan import relations_of, updated_by
+from sql.plan.relation_plan import relations_of, updated_by, variables_of
 
 Arrival = tuple[int, str, dict[str, Any]]
 """The arrival time of an event (ms), its stream, and the event."""
@@ -161,11 +161,11 @@ def rule_set(
         rules = near
         found = [compiled.rules[name].plan for name in rules]
         streams = {stream for plan in found for stream in plan.streams}
-        tables = {table for plan in found for table in relations_of(plan)} & compiled.tables.keys()
+        tables = {table for plan in found for table in tables_of(plan, compiled)}
         near = rules | {
             name
             for name, other in compiled.rules.items()
-            if relations_of(other.plan) & tables
+            if tables_of(other.plan, compiled) & tables
             or updated_by(other.plan) in streams
             or not streams.isdisjoint(feeds(other))
         }
@@ -173,6 +173,11 @@ def rule_set(
         [other for name, other in compiled.rules.items() if name in rules],
         {name: table for name, table in compiled.tables.items() if name in tables},
     )
+
+
+def tables_of(plan: Plan, compiled: Compiled) -> frozenset[str]:
+    """The tables of the files that a statement reads or writes, and the variables of its context."""
+    return (relations_of(plan) | variables_of(plan)) & compiled.tables.keys()
 
 
 def make_table(

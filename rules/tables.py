@@ -17,7 +17,8 @@ class Table(Model):
 
     sql: str = Field(
         min_length=1,
-        description="'create table …' or 'create window …', and perhaps 'create index …' behind a semicolon",
+        description="'create table …' or 'create window …', and perhaps 'create index …' behind a semicolon; "
+        "or 'context C create variable …', a variable of each partition",
     )
     max_rows: int = Field(
         1_000_000, ge=1, description="how many rows it may hold, in each partition of its context"

@@ -83,7 +83,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     from edge.clock import SystemClock
     from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
     from edge.intake.lessons import Lessons
-    from rules.drive import rule_set
+    from rules.drive import rule_set, tables_of
     from sql import Engine
     from sql.plan.relation_plan import relations_of
 
@@ -99,7 +99,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     try:
         for batch in recording:
             if not engine.queries:
-                if relations_of(plan):
+                if relations_of(plan) or tables_of(plan, compiled):
                     rule_set(rule, compiled).deploy(engine, batch.instants[0])
                 else:
                     engine.deploy(

@@ -37,7 +37,7 @@ from rules.problems import FileProblem
 from rules.source.directory import file_name
 from sinks import MemoryBus
 from sql.engine.interplay import groups
-from sql.plan.relation_plan import relations_of
+from sql.plan.relation_plan import relations_of, variables_of
 from sql.record import replace
 
 log = logging.getLogger("penstock.rules")
@@ -138,7 +138,7 @@ class Manager:
         self.rules.structs = struct_columns(catalog, self._all_rules(wanted))
         for rule_id, rule in wanted.rules.items():
             known = self.running.get(rule_id)
-            is_emptied = bool(emptied & relations_of(rule.plan))
+            is_emptied = bool(emptied & (relations_of(rule.plan) | variables_of(rule.plan)))
             if known is None or is_emptied or definition(known.rule) != definition(rule):
                 self.rules.deploy(rule, known, anew=is_emptied)
             self.grace.come_back(rule_id)
@@ -247,7 +247,8 @@ class Manager:
         return self.tables.declare(wanted.tables, self.rules.now_ms)
 
     def _drop_tables(self, wanted: Wanted) -> None:
-        used = {name for item in self.running.values() for name in relations_of(item.rule.plan)}
+        plans = [item.rule.plan for item in self.running.values()]
+        used = {name for plan in plans for name in relations_of(plan) | variables_of(plan)}
         self.tables.drop(wanted.tables, wanted.kept, used)
 
     @property

@@ -1,5 +1,5 @@
-"""The tables and named windows of the rule files: made, bounded anew, emptied where their declaration is
-another, gone.
+"""The tables, named windows and variables of contexts that rule files declare: made, bounded anew, emptied
+where their declaration is another, gone.
 
 A table outlives the rules that use it. While a rule that no file has any more goes on for its
 grace, so do its tables.
@@ -15,7 +15,7 @@ from rules.compiled import CompiledTable
 from rules.drive import make_table, statement_of
 from sql import Catalog, Engine, Plan
 from sql.errors import CorruptState
-from sql.plan.declared import AskedDeclaration, Bounds
+from sql.plan.declared import AskedDeclaration, Bounds, VariableDeclaration
 from sql.record import replace
 from sql.types import Saved
 
@@ -41,8 +41,8 @@ class Tables:
                 log.warning("table.emptied", extra={"table": name, "file": table.path, "note": note})
                 self._make(name, table, now_ms, None)
                 emptied.add(name)
-            elif _bounds(known) != _bounds(table):
-                self._change_bounds(name, _bounds(table))
+            elif bounds_of(known) != bounds_of(table):
+                self._change_bounds(name, bounds_of(table))
             self.running[name] = table
         return frozenset(emptied)
 
@@ -108,25 +108,28 @@ class Tables:
         """By table whose rows are here: the number of rows, and the counters of its bounds."""
         found = {}
         for name in self.running:
-            if name in self._engine.catalog.asked:
+            catalog = self._engine.catalog
+            if name in catalog.asked or name not in catalog.relations:
                 continue
-            relation = self._engine.catalog.relations[name]
+            relation = catalog.relations[name]
             parts = [part.bounded.counts() for part in relation.all_parts()]
             totals = {key: sum(part[key] for part in parts) for key in ("refused", "expired", "dropped")}
             found[name] = {"rows": len(relation), **totals}
         return found
 
 
-def _bounds(table: CompiledTable) -> Bounds:
+def bounds_of(table: CompiledTable) -> Bounds:
+    """The bounds of a table; the default ones where there are none."""
     declared = table.relation.declaration
-    return Bounds() if isinstance(declared, AskedDeclaration) else declared.bounds
+    return Bounds() if isinstance(declared, AskedDeclaration | VariableDeclaration) else declared.bounds
 
 
 def _computed(table: CompiledTable) -> Any:
     """The parts of a declaration that must be unchanged for the rows to fit it."""
     relation = table.relation
     declared = relation.declaration
-    rows = declared if isinstance(declared, AskedDeclaration) else replace(declared, bounds=Bounds())
+    is_bounded = not isinstance(declared, AskedDeclaration | VariableDeclaration)
+    rows = replace(declared, bounds=Bounds()) if is_bounded else declared
     return relation.plan.fingerprint, relation.indexes, rows
 
 

@@ -25,10 +25,10 @@ from urllib.parse import unquote
 import msgspec
 
 from edge.base.page import Page, text_page
+from edge.deploy.tables import bounds_of
 from edge.monitor.apart import Apart
 from edge.monitor.pages import Pages
 from sql.errors import DataError, SqlError, did_you_mean
-from sql.plan.declared import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
@@ -124,8 +124,7 @@ class Relations(Pages):
         for name, counts in counters.items():
             view = self._daemon.engine.relation(name)
             table = self._daemon.manager.tables.running[name]
-            declared = table.relation.declaration
-            bounds = Bounds() if isinstance(declared, AskedDeclaration) else declared.bounds
+            bounds = bounds_of(table)
             found[name] = {
                 "kind": view.kind,
                 "file": table.path,

@@ -110,7 +110,7 @@ class Tables:
     @property
     def in_error(self) -> set[str]:
         """The names of tables that stand in a file and are not declared, for they have errors."""
-        return self._written - self.catalog.streams.keys()
+        return self._written - self.catalog.streams.keys() - self.planned.keys()
 
     def _is_lookup(self, stream: LoadedStream) -> bool:
         known = self.catalog.streams.get(stream.name)

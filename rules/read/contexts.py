@@ -38,6 +38,7 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
         raise SqlError([_moved(problem, len(prefix)) for problem in error.problems], context.sql) from None
     return replace(
         plan,
+        priority=context.priority,
         max_partitions=context.max_partitions,
         oldest_first=context.when_full == "oldest",
         idle_ms=context.idle,

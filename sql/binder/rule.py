@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sql.aggregates
@@ -9,8 +10,9 @@ import sql.functions  # noqa: F401 - fill the registries
 from sql import syntax as ast
 from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index
+from sql.binder.statements.variables import plan_variable
 from sql.catalog.stores import STORES
-from sql.catalog.streams import Catalog, Stream
+from sql.catalog.streams import Catalog, Stream, declare_in_context
 from sql.errors import Span, SqlError, did_you_mean
 from sql.language import parse
 from sql.plan.clauses import SourcePlan
@@ -19,6 +21,7 @@ from sql.plan.declared import (
     Bounds,
     IndexDeclaration,
     TableDeclaration,
+    VariableDeclaration,
     WindowDeclaration,
 )
 from sql.plan.logical import Plan
@@ -61,7 +64,8 @@ def plan_rule(
     first = statements[0]
     if len(statements) != 1 or not is_bound(first) or type(first) in SECTIONS:
         extra = statements[1].span if len(statements) > 1 else Span(0, len(text))
-        section = SECTIONS.get(type(first))
+        is_own = isinstance(first, ast.CreateVariable) and first.context is not None
+        section = "tables" if is_own else SECTIONS.get(type(first))
         hint = "write one rule for each statement" if section is None else f"declare it under {section}:"
         what = "a rule is one statement: SELECT, UPDATE ISTREAM, or ON … with what it does"
         raise SqlError.of("B001", what, extra, hint, text=text)
@@ -78,22 +82,25 @@ def plan_rule(
 def plan_relation(
     name: str, text: str, catalog: Catalog, options: RuleOptions, bounds: Bounds
 ) -> RelationPlan:
-    """The plan of `create window` or `create table` with the indexes behind it; declared in the catalog.
+    """The plan of `create window` or `create table` with the indexes behind it, or of a variable of a
+    context; declared in the catalog.
 
     Raises SqlError, and then the catalog is as before.
     """
     statements = parse(text)
     first, *rest = statements
     wrong = next((item for item in rest if not isinstance(item, ast.CreateIndex)), None)
-    if not isinstance(first, ast.CreateWindow | ast.CreateTable):
+    if not isinstance(first, ast.CreateWindow | ast.CreateTable | ast.CreateVariable):
         wrong = first
     if wrong is not None:
         what = "a table is CREATE TABLE or CREATE WINDOW, and CREATE INDEX behind it"
         raise SqlError.of("B001", what, wrong.span, "write rules under rules:", text=text)
-    assert isinstance(first, ast.CreateWindow | ast.CreateTable)
+    assert isinstance(first, ast.CreateWindow | ast.CreateTable | ast.CreateVariable)
     if first.name != name:
         what = f"the statement declares '{first.name}', but its key is '{name}'"
         raise SqlError.of("B001", what, first.span, "make them equal", text=text)
+    if isinstance(first, ast.CreateVariable):
+        return _variable(first, rest, catalog, options, bounds, text)
     if isinstance(first, ast.CreateWindow) and first.fill:
         what = "INSERT copies rows once, when a statement is deployed by hand"
         raise SqlError.of("B001", what, first.span, "write a rule that inserts into it", text=text)
@@ -107,6 +114,27 @@ def plan_relation(
         del catalog.relations[name], catalog.streams[name]
         raise
     return RelationPlan(replace(plan, acts=declared), indexes)
+
+
+def _variable(
+    first: ast.CreateVariable,
+    rest: Sequence[ast.Statement],
+    catalog: Catalog,
+    options: RuleOptions,
+    bounds: Bounds,
+    text: str,
+) -> RelationPlan:
+    """The plan of a variable that each partition of a context has for itself."""
+    if first.context is None:
+        what = "only a variable of a context stands here"
+        raise SqlError.of("B001", what, first.span, "declare it under variables:", text=text)
+    if rest or bounds != Bounds():
+        what = "a variable has neither an index nor bounds"
+        raise SqlError.of("B001", what, first.span, "leave them out", text=text)
+    plan = plan_variable(first, catalog, options, text)
+    assert isinstance(plan.acts, VariableDeclaration)
+    declare_in_context(catalog, first.context, plan.acts)
+    return RelationPlan(plan)
 
 
 def _index(statement: ast.Statement, name: str, catalog: Catalog, text: str) -> IndexDeclaration:

@@ -25,6 +25,7 @@ from sql.types import Type, declared_type, type_named
 if TYPE_CHECKING:
     from sql.plan.asks import Request
     from sql.plan.context_plan import ContextPlan
+    from sql.plan.declared import VariableDeclaration
 
 VALIDATION: dict[str, Literal["none", "intake", "rules"]] = {"true": "rules", "intake": "intake"}
 """The place where messages are checked, by STRICT_VALIDATION."""
@@ -342,6 +343,15 @@ class Catalog:
         variable = Variable(statement.name, kind, value, constant, element, event)
         self.variables[statement.name] = variable
         return variable
+
+
+def declare_in_context(catalog: Catalog, context: str, declared: VariableDeclaration) -> None:
+    """Declare a variable that each partition of a context has for itself."""
+    variable = Variable(
+        *(declared.name, declared.type, declared.value),
+        *(declared.constant, declared.element, declared.event),
+    )
+    catalog.context_variables.setdefault(context, {})[declared.name] = variable
 
 
 def _united(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
-from sql.catalog.streams import Catalog, Variable
+from sql.catalog.streams import Catalog, declare_in_context
 from sql.compiler.shared_code import Environment
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
@@ -187,8 +187,7 @@ class Deployment:
         if isinstance(acts, WindowDeclaration | TableDeclaration):
             self.catalog.relations[acts.name] = host.spread(name, acts)
         if isinstance(acts, VariableDeclaration):
-            declared = Variable(acts.name, acts.type, acts.value, acts.constant, acts.element, acts.event)
-            self.catalog.context_variables.setdefault(host.context.name, {})[acts.name] = declared
+            declare_in_context(self.catalog, host.context.name, acts)
 
     def _host_of(self, context: ContextPlan) -> ContextHost:
         """The host of a context; one made here goes with the last rule that uses it."""

@@ -8,29 +8,22 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.event import Event
-from sql.binder.binding import no_subquery
 from sql.binder.contexts.context_binder import bind_context
-from sql.binder.contexts.statement_checks import context_named
-from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.place import Place
-from sql.binder.scope import Scope, Site, SourceScope
+from sql.binder.scope import SourceScope
 from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index, declare_expression
 from sql.binder.statements.event_types import check_types
+from sql.binder.statements.variables import bound_values, declare_variable, plan_variable
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, constant_value
+from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.engine.engine import Engine
 from sql.errors import DataError, Problems, SqlError
 from sql.functions.definition import Context
 from sql.language import parse
-from sql.plan.bound import Bound
-from sql.plan.declared import VariableDeclaration
-from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
 from sql.record import Record
 from sql.syntax.declared_expressions import written_out
-from sql.types import Type, describe, type_named, type_of
 
 
 def run_script(engine: Engine, text: str, now_ms: int, options: RuleOptions | None = None) -> list[str]:
@@ -53,45 +46,8 @@ def run_statements(
     return names
 
 
-def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str) -> None:
-    """Declare a variable with the value of its initialiser."""
-    if statement.name in catalog.variables:
-        why = f"variable '{statement.name}' is declared already"
-        raise SqlError.of("B551", why, statement.span, text=text)
-    if type_named(statement.type_name) is None and statement.type_name not in catalog.streams:
-        raise SqlError.of("B101", f"unknown type '{statement.type_name}'", statement.span, text=text)
-    if statement.value is None:
-        catalog.define_variable(statement, None)
-        return
-    bound = _bind([statement.value], catalog, [], text)
-    value = constant_value(bound[0], _functions(catalog))
-    wrong = _misfit(statement, catalog.type_of_variable(statement), value)
-    if wrong is not None:
-        raise SqlError.of("B301", wrong, statement.value.span, text=text)
-    catalog.define_variable(statement, value)
-
-
-def _misfit(statement: ast.CreateVariable, kind: Type, value: object) -> str | None:
-    """The reason why a variable cannot have its first value; None if it is of the variable's type."""
-    if not kind.accepts(type_of(value)):
-        return f"variable '{statement.name}' is {kind.value}, not {describe(value)}"
-    of = type_named(statement.type_name)
-    if of is None or not statement.array or not isinstance(value, list | tuple):
-        return None
-    others = (element for element in value if not of.accepts(type_of(element)))
-    return next((f"elements of '{statement.name}' are {of.value}, not {describe(x)}" for x in others), None)
-
-
 def _functions(catalog: Catalog) -> FunctionSet:
     return FunctionSet(catalog, Context(), Warnings())
-
-
-def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope], text: str) -> list[Bound]:
-    site = Site(catalog, RuleOptions(), text)
-    expressions = ExpressionBinder(Scope(site, sources), no_subquery("B209", "here"))
-    bound = [expressions.bind(node, Place("an assignment", analytics=False, aliases=False)) for node in nodes]
-    site.raise_if_any()
-    return bound
 
 
 def _free_name(engine: Engine) -> str:
@@ -152,18 +108,8 @@ def _variable(at: StatementStart, statement: ast.CreateVariable) -> bool:
     if statement.context is None:
         declare_variable(at.catalog, statement, at.text)
         return False
-    problems = Problems()
-    context = context_named(at.catalog, statement.context, problems, statement.in_context)
-    problems.raise_if_any(at.text)
-    apart = Catalog()
-    declare_variable(apart, statement, at.text)
-    found = apart.variables[statement.name]
-    declared = VariableDeclaration(
-        found.name, found.type, found.value, found.constant, found.element, found.event
-    )
-    at.engine.deploy(
-        at.name, Plan(at.text, "delta", (), (), at.options, context=context, acts=declared), at.now_ms
-    )
+    plan = plan_variable(statement, at.catalog, at.options, at.text)
+    at.engine.deploy(at.name, plan, at.now_ms)
     return True
 
 
@@ -184,7 +130,7 @@ def _rows_to_copy(at: StatementStart, statement: ast.CreateWindow) -> list[dict[
     if statement.where is None:
         return rows
     scope = [SourceScope(statement.like, statement.like, at.catalog.streams[statement.like].columns)]
-    bound = _bind([statement.where], at.catalog, scope, at.text)
+    bound = bound_values([statement.where], at.catalog, scope, at.text)
     passes = _functions(at.catalog).true(bound[0])
     return [row for row in rows if passes(Event(row, at.now_ms, 0))]
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from sql.plan.declared import AskedDeclaration, IndexDeclaration, TableDeclaration, WindowDeclaration
-from sql.plan.logical import ChoicePlan, Plan, SplitPlan, TriggerPlan, UpdateStreamPlan
+from sql.plan.declared import (
+    AskedDeclaration,
+    IndexDeclaration,
+    TableDeclaration,
+    VariableDeclaration,
+    WindowDeclaration,
+)
+from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan, UpdateStreamPlan
+from sql.plan.walk import slots_of
 from sql.record import Record
 
 
 class RelationPlan(Record):
-    """A named window or table, and its declared indexes."""
+    """A named window or table and its declared indexes, or a variable of a context."""
 
     plan: Plan
     indexes: tuple[IndexDeclaration, ...] = ()
 
     @property
-    def declaration(self) -> WindowDeclaration | TableDeclaration | AskedDeclaration:
+    def declaration(self) -> WindowDeclaration | TableDeclaration | AskedDeclaration | VariableDeclaration:
         """The declaration of the relation."""
         acts = self.plan.acts
-        assert isinstance(acts, WindowDeclaration | TableDeclaration | AskedDeclaration)
+        declared = WindowDeclaration | TableDeclaration | AskedDeclaration | VariableDeclaration
+        assert isinstance(acts, declared)
         return acts
 
 
@@ -27,6 +35,15 @@ def relations_of(plan: Plan) -> frozenset[str]:
     patterns = [*plan.patterns, *(pattern for level in levels for pattern in level.patterns)]
     listened = {window for pattern in patterns for window in pattern.windows}
     return plan.relations | written_by(plan) | {ask.table for ask in plan.asks} | listened
+
+
+def variables_of(plan: Plan) -> frozenset[str]:
+    """The variables that a statement reads or sets, those of its context too."""
+    acts = plan.acts
+    set_by = {name for name, _ in acts.assignments} if isinstance(acts, SetPlan) else set()
+    return frozenset(
+        set_by.union(slot.key for slot in slots_of(plan) if slot.kind in ("variable", "arrived"))
+    )
 
 
 def written_by(plan: Plan) -> frozenset[str]:

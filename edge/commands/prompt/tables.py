@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
 from rules.compiled import Compiled, CompiledTable
-from rules.drive import Arrival, drive, driven, in_runs
+from rules.drive import Arrival, drive, driven, in_runs, tables_of
 from sql import Catalog, Emission, Engine, Plan, RuleOptions
 from sql.binder.rule import plan_relation
 from sql.plan.declared import Bounds
-from sql.plan.relation_plan import relations_of, updated_by, written_by
+from sql.plan.relation_plan import relations_of, updated_by, variables_of, written_by
 from sql.syntax import CreateTable, CreateWindow
 
 
@@ -25,7 +25,9 @@ class Tables:
         if compiled is not None:
             self._tables |= compiled.tables
             plans = {name: rule.plan for name, rule in compiled.rules.items()}
-            self._writers |= {name: plan for name, plan in plans.items() if relations_of(plan)}
+            self._writers |= {
+                name: plan for name, plan in plans.items() if relations_of(plan) or tables_of(plan, compiled)
+            }
 
     def declare(self, statement: CreateTable | CreateWindow, text: str, catalog: Catalog) -> None:
         """A table or named window of the prompt. Raises SqlError."""
@@ -46,7 +48,7 @@ class Tables:
 
     def run(self, name: str, plan: Plan, catalog: Catalog, arrivals: Iterable[Arrival]) -> Iterator[Emission]:
         """The emissions of a query over the data, beside the statements that write what it reads."""
-        read = {*relations_of(plan), *plan.streams}
+        read = {*relations_of(plan), *variables_of(plan), *plan.streams}
         is_fed = any(read & written_by(other) for other in self._writers.values())
         plans, tables = {name: plan}, {}
         if is_fed or read & self._tables.keys():

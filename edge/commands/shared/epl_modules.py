@@ -17,6 +17,9 @@ HEADER = re.compile(
 )
 """A comment, the name of the module, or what it uses, before the first statement."""
 
+CONTEXT = re.compile(r"\bcontext\s+\S+\s+(?:as\s+)?", re.IGNORECASE)
+"""The words before the definition of a context."""
+
 READERS = (
     *(ast.FilterAtom, ast.UpdateStream),
     *(ast.EventPoint, ast.KeyedType, ast.HashedType, ast.Categories),
@@ -95,10 +98,14 @@ class _Module:
         self.notes.append(f"stream '{statement.name}' reads the MQTT topic of its name")
 
     def variable(self, statement: ast.CreateVariable) -> None:
-        """A variable with its first value, if that is a constant."""
-        value = statement.value
-        self.sections["variables"][statement.name] = value.value if isinstance(value, ast.Constant) else None
-        if value is not None and not isinstance(value, ast.Constant):
+        """A variable with its first value, if that is known and a single one; one of a context stands as text
+        among the tables of that context."""
+        if statement.context is not None:
+            self.sections["tables"][statement.name] = statement.text
+            return
+        value = _first_value(statement, self.text)
+        self.sections["variables"][statement.name] = value
+        if value is None and statement.value is not None:
             self.notes.append(f"variable '{statement.name}' has no value: write one under variables")
 
     def expression(self, statement: ast.CreateExpression) -> None:
@@ -106,8 +113,11 @@ class _Module:
         self.sections["expressions"][statement.name] = text[text.index("{") + 1 : text.rindex("}")].strip()
 
     def context(self, statement: ast.CreateContext) -> None:
-        text = re.split(r"\bcontext\s+\S+\s+", statement.text, maxsplit=1, flags=re.IGNORECASE)[1]
-        self.sections["contexts"][statement.name] = text
+        from sql.binder.annotations import priority_of
+
+        text = CONTEXT.split(statement.text, maxsplit=1)[1]
+        priority = priority_of(statement)
+        self.sections["contexts"][statement.name] = {"sql": text, "priority": priority} if priority else text
 
     def relation(self, statement: ast.CreateWindow | ast.CreateTable) -> None:
         self.declared.add(statement.name)
@@ -126,6 +136,23 @@ class _Module:
         for stream in sorted(self.read - self.declared - self.fed):
             self.sections["streams"].append({"name": stream, "datasource": stream})
             self.notes.append(f"stream '{stream}' is written without columns, for the MQTT topic of its name")
+
+
+def _first_value(statement: ast.CreateVariable, text: str) -> bool | int | float | str | None:
+    """The value that a variable begins with; None where it is not known, or not a single one."""
+    from sql.binder.statements.variables import declare_variable
+    from sql.catalog.streams import Catalog
+    from sql.errors import SqlError
+    from sql.types import Type
+
+    catalog = Catalog()
+    try:
+        declare_variable(catalog, statement, text)
+    except SqlError:
+        return None
+    declared = catalog.variables[statement.name]
+    value = declared.value if isinstance(declared.value, bool | int | float | str) else None
+    return float(value) if declared.type is Type.FLOAT and type(value) is int else value
 
 
 def _streams_of(node: ast.Node) -> Iterable[str]:

@@ -194,3 +194,52 @@ def test_another_declaration_empties_a_table_and_says_so(broker: Mosquitto, tmp_
             wait_for(lambda: asked(gateway, "select * from totals") != [], what="the new row")
             assert asked(gateway, "select * from totals") == [{"machine": "b", "readings": 1, "heat": 50.0}]
             assert [row["machine"] for row in asked(gateway, "select machine from open_alarms")] == ["a"]
+
+
+LOTS = """
+streams:
+  car: CREATE STREAM car (lot STRING, step STRING, v BIGINT) WITH (DATASOURCE="plant/car")
+contexts:
+  lot: initiated by car(step = 'in') as first terminated by car(step = 'out', lot = first.lot)
+tables:
+  threshold: context lot create variable int threshold = FIRST
+rules:
+  set: {sql: "context lot on car(lot = context.first.lot, step = 'set') set threshold = v"}
+  told:
+    sql: context lot select lot, threshold as t from car(lot = context.first.lot)
+    actions: [{file: {path: told.jsonl, sendSingle: true}}]
+"""
+
+
+def test_a_variable_of_each_partition_survives_and_takes_a_new_first_value(
+    broker: Mosquitto, tmp_path: Path
+) -> None:
+    with daemon(tmp_path, broker.url, {"lots.yaml": LOTS.replace("FIRST", "100")}) as gateway:
+        gateway.wait_ready()
+        with publisher(broker.port) as plant:
+
+            def tells(lot: str, step: str, threshold: int) -> None:
+                known = len(gateway.output("told.jsonl"))
+                plant.send("plant/car", {"lot": lot, "step": step, "v": 5})
+                wait_for(lambda: len(gateway.output("told.jsonl")) > known, what=f"the row of {lot}, {step}")
+                assert gateway.output("told.jsonl")[known:] == [{"lot": lot, "t": threshold}]
+
+            tells("a", "in", 100)
+            tells("b", "in", 100)
+            tells("a", "set", 5)
+            gateway.kill()
+            gateway.start()
+            gateway.wait_ready()
+            tells("a", "look", 5)
+            gateway.stop()
+            gateway.start()
+            gateway.wait_ready()
+            tells("a", "look", 5)
+            tells("b", "look", 100)
+            assert gateway.status()["tables"] == {}
+            gateway.write_rule("lots.yaml", LOTS.replace("FIRST", "70"))
+            wait_for(lambda: "table.emptied" in gateway.log(), what="the log line")
+            tells("c", "in", 70)
+            tells("c", "set", 5)
+            plant.send("plant/car", {"lot": "c", "step": "out"})
+            tells("c", "in", 70)

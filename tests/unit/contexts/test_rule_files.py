@@ -289,3 +289,75 @@ def test_catching_up_of_a_rule_in_a_context_is_that_of_the_context() -> None:
         + rule("SELECT v FROM m", "context: c, options: {catchUp: once},")
     )
     assert [(item.code, "its catchUp" in item.message) for item in found.problems] == [("R201", True)]
+
+
+LOTS = """
+contexts:
+  lot: initiated by m(v = 0) as first terminated by m(v = 9, dev = first.dev)
+tables:
+  threshold: context lot create variable int threshold = 100
+rules:
+  set: {sql: 'context lot on m(dev = context.first.dev, ts > 0) set threshold = ts'}
+  r:
+    sql: context lot select dev, threshold as t from m(dev = context.first.dev)
+    actions: [{log: {}}]
+    tests:
+      - name: each partition has a threshold, and the next one of its device begins anew
+        events:
+          - {at: 1s, send: [{dev: a, v: 0}, {dev: b, v: 0}]}
+          - {at: 2s, send: [{dev: a, v: 1, ts: 5}, {dev: b, v: 1}]}
+          - {at: 3s, send: [{dev: a, v: 9}, {dev: a, v: 0}]}
+        expect:
+          - {at: 1s, rows: [{dev: a, t: 100}]}
+          - {at: 1s, rows: [{dev: b, t: 100}]}
+          - {at: 2s, rows: [{dev: a, t: 5}]}
+          - {at: 2s, rows: [{dev: b, t: 100}]}
+          - {at: 3s, rows: [{dev: a, t: 100}]}
+"""
+
+
+def test_a_variable_of_each_partition() -> None:
+    found = compiled(LOTS)
+    assert found.ok, found.problems
+    assert [(result.passed, str(result)) for result in run_tests(found) if not result.passed] == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "code"),
+    [
+        ("create variable int x = 1", "B001"),
+        ("context nosuch create variable int x = 1", "B810"),
+        ("{sql: context c create variable int x = 1, maxRows: 5}", "B001"),
+        ("{sql: context c create variable int x = 1, ttl: 5s}", "B001"),
+        ("context c create variable int y = 1", "B001"),
+        ("context c create variable int x = 'a'", "B301"),
+        ("context c create variable nosuch x", "B101"),
+    ],
+)
+def test_a_variable_that_no_partition_can_have(declared: str, code: str) -> None:
+    found = compiled(
+        f"contexts: {{c: {{sql: partition by dev from m, idle: 1h}}}}\ntables:\n  x: {declared}\n"
+    )
+    assert [problem.code for problem in found.problems] == [code]
+
+
+def test_a_rule_that_declares_one_is_sent_to_the_tables() -> None:
+    (problem,) = compiled(
+        "contexts: {c: {sql: partition by dev from m, idle: 1h}}\n"
+        + rule("context c create variable int x = 1")
+    ).problems
+    assert (problem.code, problem.hint) == ("B001", "declare it under tables:")
+
+
+def test_the_priority_of_a_context_decides_who_has_the_ending_event() -> None:
+    def counted(priority: int) -> list[int]:
+        found = compiled(
+            f"contexts: {{c: {{sql: start m(v = 0) end m(v = 9), priority: {priority}}}}}\n"
+            + rule("@Priority(2) SELECT count(*) AS n FROM m OUTPUT LAST WHEN TERMINATED", "context: c,")
+        )
+        engine = Engine(found.catalog.copied())
+        engine.deploy("r", found.rules["r"].plan, 0)
+        out = [item for v in (0, 1, 9) for item in engine.push("m", [{"v": v}], v)]
+        return [row["n"] for item in out for row in item.inserted]
+
+    assert [counted(1), counted(2), counted(3)] == [[3], [2], [2]]

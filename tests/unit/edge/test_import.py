@@ -181,3 +181,36 @@ def test_a_module_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path.write_text("/* nothing */", "utf-8")
     assert main(["import", "epl", str(path), "--output", str(tmp_path / "rules")]) == 2
     assert "there is no statement here" in capsys.readouterr().err
+
+
+CONTEXTS = """
+create schema Reading(lot string, n int, temp double);
+@Priority(1) create context Lot as
+  initiated by Reading(n = 0) as first
+  terminated by Reading(n = 9, lot = first.lot);
+context Lot create variable double threshold = 100;
+create variable double LIMIT = 80;
+create variable long DAY = 24 * 60;
+create variable int LOW = -1;
+create variable int[] LIST = {1, 2};
+@Name('set') context Lot on Reading(lot = context.first.lot, n = 5) set threshold = temp;
+@Name('limit') on Reading(n = 6) set LIMIT = temp;
+@Name('low') context Lot select lot, temp from Reading(lot = context.first.lot) where temp < threshold;
+"""
+
+
+def test_contexts_with_what_each_partition_has_for_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "lots.epl"
+    path.write_text(CONTEXTS, "utf-8")
+    assert main(["import", "epl", str(path), "--output", str(tmp_path / "rules")]) == 0
+    out = capsys.readouterr().out
+    assert "variable 'LIST' has no value: write one under variables" in out
+    assert "3 of 3 rules compile, 0 errors" in out
+    written = yaml.safe_load((tmp_path / "rules" / "lots.yaml").read_text("utf-8"))
+    assert written["contexts"]["Lot"]["priority"] == 1
+    assert written["contexts"]["Lot"]["sql"].startswith("initiated by Reading(n = 0) as first")
+    assert written["tables"] == {"threshold": "context Lot create variable double threshold = 100"}
+    assert written["variables"] == {"LIMIT": 80.0, "DAY": 1440, "LOW": -1, "LIST": None}
+    assert isinstance(written["variables"]["LIMIT"], float)
