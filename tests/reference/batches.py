@@ -52,7 +52,7 @@ class Batch:
                 return self.post(now, then=event)
             case "expr_batch" if satisfied(arguments["predicate"], event, [*self.held, event], 0):
                 if arguments["include"] is not None and evaluate(arguments["include"], Place()) is False:
-                    if self.held:
+                    if self.held or self.posted:
                         return self.post(now, then=event)
                     self.held.append(event)
                     return None

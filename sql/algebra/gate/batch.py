@@ -51,7 +51,7 @@ class EventBatch:
     def insert(self, event: Event, now: int) -> Delta | None:
         """An event arrives; the release it causes, if any."""
         decision = self.trigger.on_event(event, self.held, now)
-        if decision == "before" and self.held:
+        if decision == "before" and (self.held or self.generation):
             return self._release(now, starts_with=event)
         self.held[event] = None
         return self._release(now) if decision == "after" else None
@@ -88,10 +88,9 @@ class EventBatch:
 
     def changed(self, now: int) -> Delta | None:
         """A variable has changed, or an event was deleted; the release that causes, if any."""
-        if not self.trigger.changed(self.held, now):
+        if not (self.held or self.generation) or not self.trigger.changed(self.held, now):
             return None
-        out = self._release(now)
-        return out if out.inserted or out.removed else None
+        return self._release(now)
 
     def content(self) -> Iterable[Event]:
         return self.generation if self.fresh else self.held

@@ -231,9 +231,7 @@ class WhenTrue(Trigger):
             raise
         if not holds:
             return "hold"
-        if self.include:
-            return "after"
-        return "before" if held else "hold"
+        return "after" if self.include else "before"
 
     def released(self, held: OrderedDict[Event, None], now: int) -> None:
         self.predicate.clear()
@@ -250,7 +248,7 @@ class WhenTrue(Trigger):
     def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
         ends = list(held)[:1] + list(held)[-1:]
         builtins = Builtins(len(held), 0, ends[0] if ends else None, ends[-1] if ends else None, self)
-        return bool(held) and self.predicate.holds_alone(builtins)
+        return self.predicate.holds_alone(builtins)
 
     def depends_on(self, variable: str) -> bool:
         return variable in self.predicate.variables

@@ -16,12 +16,12 @@ def derived_columns(
 
     `original`: the columns before it, which `*` among its parameters adds.
     """
-    derived = next((window for window in windows if WINDOWS[window.name].role == "derived"), None)
-    if derived is None:
+    place = next((n for n, window in enumerate(windows) if WINDOWS[window.name].role == "derived"), None)
+    if place is None:
         return None
     columns: dict[str, Type] = {}
-    first = windows[0]
-    if first.name == "groupwin" and not any(window.name == "merge" for window in windows):
+    first, derived = windows[0], windows[place]
+    if first.name == "groupwin" and not any(window.name == "merge" for window in windows[:place]):
         keys = first.arguments["keys"]
         columns |= {name: key.type for name, key in zip(key_names(first), keys, strict=True)}
     columns |= dict.fromkeys(WINDOWS[derived.name].columns, Type.NUMBER)
