@@ -72,6 +72,11 @@ def name_of_a_context(site: Site, name: str) -> str | None:
         for level in context.levels:
             if any(item.name == name for item in level.properties):
                 return f"write context.{level.name}.{name}" if context.nested else f"write context.{name}"
+    return variable_of_a_context(site, name)
+
+
+def variable_of_a_context(site: Site, name: str) -> str | None:
+    """The hint for a variable of another context than the statement's."""
     owner = next((owner for owner, own in site.catalog.context_variables.items() if name in own), None)
     return None if owner is None else f"{name} belongs to context '{owner}': write CONTEXT {owner} first"
 

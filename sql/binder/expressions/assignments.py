@@ -6,6 +6,7 @@ from sql import syntax as ast
 from sql.binder.binding import Binding
 from sql.binder.catalog_names import unknown_column
 from sql.binder.place import Place
+from sql.binder.scope import variable_of_a_context
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean
 from sql.functions.internal import WITH_ELEMENT
@@ -49,7 +50,8 @@ def assigned_variable(binder: Binding, item: ast.Assignment, place: Place) -> Bo
         return binder.bind(item.value, place)
     variable = variables.get(name)
     if variable is None:
-        binder.problems.error("B207", f"unknown variable '{name}'", item.span, did_you_mean(name, variables))
+        hint = variable_of_a_context(binder.site, name) or did_you_mean(name, variables)
+        binder.problems.error("B207", f"unknown variable '{name}'", item.span, hint)
     elif variable.constant:
         binder.problems.error("B208", f"variable '{name}' is constant", item.span)
     kinds = (Type.ANY, Type.ANY) if variable is None else (variable.type, variable.element)

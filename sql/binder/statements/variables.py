@@ -24,9 +24,7 @@ from sql.types import Type, describe, type_named, type_of
 
 def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str) -> None:
     """Declare a variable with the value of its initialiser."""
-    if statement.name in catalog.variables:
-        why = f"variable '{statement.name}' is declared already"
-        raise SqlError.of("B551", why, statement.span, text=text)
+    _check_new(statement, catalog, text)
     if type_named(statement.type_name) is None and statement.type_name not in catalog.streams:
         raise SqlError.of("B101", f"unknown type '{statement.type_name}'", statement.span, text=text)
     if statement.value is None:
@@ -46,14 +44,24 @@ def plan_variable(statement: ast.CreateVariable, catalog: Catalog, options: Rule
     problems = Problems()
     context = context_named(catalog, statement.context, problems, statement.in_context)
     problems.raise_if_any(text)
+    _check_new(statement, catalog, text)
     apart = catalog.copied()
-    apart.variables.pop(statement.name, None)  # one of all partitions is hidden by it
     declare_variable(apart, statement, text)
     found = apart.variables[statement.name]
     declared = VariableDeclaration(
         found.name, found.type, found.value, found.constant, found.element, found.event
     )
     return Plan(text, "delta", (), (), options, context=context, acts=declared)
+
+
+def _check_new(statement: ast.CreateVariable, catalog: Catalog, text: str) -> None:
+    """Raise SqlError where there is a variable of this name: one of all statements beside one of partitions
+    would be hidden in these."""
+    owners = catalog.context_variables
+    known = owners.values() if statement.context is None else [owners.get(statement.context, {})]
+    if statement.name in catalog.variables or any(statement.name in own for own in known):
+        why = f"variable '{statement.name}' is declared already"
+        raise SqlError.of("B551", why, statement.span, "choose another name", text=text)
 
 
 def bound_values(

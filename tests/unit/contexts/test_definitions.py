@@ -33,6 +33,9 @@ REFUSED = [
         "B813",
     ),
     ("create context C partition by k from E initiated by S", "B813"),
+    (SPAN + "context C create variable int v = 1; context C create variable int v = 2", "B551"),
+    (SPAN + "context C create variable int v = 1; create variable int v = 2", "B551"),
+    (SPAN + "create variable int v = 1; context C create variable int v = 2", "B551"),
     ("create context C partition by k from E, n from S", "B814"),
     ("create context C partition by k and n from E, id from S", "B814"),
     ("create context C coalesce by hash_code() from E granularity 4", "B815"),
@@ -98,7 +101,11 @@ def test_an_unknown_context_is_marked_at_its_name() -> None:
 def test_names_of_a_context_in_a_statement_say_how_they_are_written() -> None:
     assert problem(SPAN + "context C select s.id from E").hint == "write context.s"
     variable = "context C create variable int w = 1; "
-    for statement in ("select w from E", "create context D start S; context D select w from E"):
+    statements = (
+        *("select w from E", "create context D start S; context D select w from E"),
+        *("on E set w = n", "create variable int v = 1; on E set v = 1, w = n"),
+    )
+    for statement in statements:
         hint = problem(BY_KEY + variable + statement).hint
         assert hint == "w belongs to context 'C': write CONTEXT C first"
 

@@ -341,6 +341,14 @@ def test_a_variable_that_no_partition_can_have(declared: str, code: str) -> None
     assert [problem.code for problem in found.problems] == [code]
 
 
+def test_a_variable_of_all_rules_is_none_of_partitions_too() -> None:
+    (problem,) = compiled(
+        "contexts: {c: {sql: partition by dev from m, idle: 1h}}\nvariables: {x: 1}\n"
+        "tables: {x: context c create variable int x = 1}\n"
+    ).problems
+    assert (problem.code, problem.line) == ("B551", 4)
+
+
 def test_a_rule_that_declares_one_is_sent_to_the_tables() -> None:
     (problem,) = compiled(
         "contexts: {c: {sql: partition by dev from m, idle: 1h}}\n"
