@@ -23,7 +23,6 @@ from urllib.parse import unquote, urlsplit
 
 from cloud_sync.errors import BadTarget, TargetError
 from cloud_sync.spark.session import errors_of_spark, is_connect
-from cloud_sync.targets.objectstore import ObjectStoreTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -263,6 +262,9 @@ class ObjectStorage:
     as for the gateways' uploads."""
 
     def __init__(self, root: str) -> None:
+        # Targets need packages that workers may lack, which import this module.
+        from cloud_sync.targets.objectstore import ObjectStoreTarget
+
         self.root = root.rstrip("/")
         try:
             self._target = ObjectStoreTarget(self.root)
