@@ -32,7 +32,7 @@ from cloud_sync.spark.contract.uploaded_file import (
 from cloud_sync.spark.contract.values import UploadedValue
 from cloud_sync.spark.fleet import RECORD_VALUES, SPANS
 from cloud_sync.spark.storage import Storage, literal
-from cloud_sync.spark.tables import local, nothing
+from cloud_sync.spark.tables import in_batches, local, nothing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -180,11 +180,9 @@ def _read_batches(
     schema: pa.Schema, keys: Keys | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The records of files, batch by batch; runs in Spark's workers."""
-    import pyarrow as pa
-
     for batch in batches:
         for file in batch.to_pylist():
-            yield pa.RecordBatch.from_pylist(list(_rows(file, keys)), schema=schema)
+            yield from in_batches(_rows(file, keys), schema)
 
 
 def _rows(file: dict[str, Any], keys: Keys | None) -> Iterator[dict[str, Any]]:

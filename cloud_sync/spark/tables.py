@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -23,6 +24,7 @@ from cloud_sync.spark.session import TABLE_REMEDY
 from cloud_sync.spark.storage import Storage, literal, open_storage, writing
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 VERSIONS_FOLDER = "_versions"
@@ -31,6 +33,7 @@ KEPT_VERSIONS = 16
 TIER = 8
 """The number of parts of about the same size that are merged into one."""
 FORMAT = 1
+ROWS_PER_BATCH = 4_096
 
 
 class Overtaken(Exception):
@@ -157,6 +160,15 @@ def local(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> 
     columns = to_arrow_schema(empty.schema)
     listed = [dict(zip(columns.names, row, strict=True)) for row in rows]
     return spark.createDataFrame(pa.Table.from_pylist(listed, schema=columns))
+
+
+def in_batches(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows that a worker gives back, many at a time."""
+    import pyarrow as pa
+
+    waiting = iter(rows)
+    while part := list(islice(waiting, ROWS_PER_BATCH)):
+        yield pa.RecordBatch.from_pylist(part, schema=schema)
 
 
 class Tables:

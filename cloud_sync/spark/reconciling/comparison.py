@@ -35,14 +35,13 @@ from cloud_sync.spark.intake import READ, row_of
 from cloud_sync.spark.reconciling.evidence import WINDOW, Subject, with_evidence
 from cloud_sync.spark.reconciling.reasons import reason
 from cloud_sync.spark.storage import literal, open_storage
-from cloud_sync.spark.tables import nothing, open_tables
+from cloud_sync.spark.tables import in_batches, nothing, open_tables
 from sql import Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SHOWN = (*WINDOW, "reason", "detail", "edge", "backfilled")
-ROWS_PER_BATCH = 4_096
 
 
 class ReconcileError(Exception):
@@ -201,13 +200,9 @@ def _uploaded(
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in Spark's workers. `as_text`: the columns that hold JSON text; None if the whole row does."""
-    import pyarrow as pa
-
     maker = RecordMaker(settings, rule)
-    for batch in batches:
-        made = [_uploaded_row(rule, maker, as_text, row) for row in batch.to_pylist()]
-        for first in range(0, len(made), ROWS_PER_BATCH):
-            yield pa.RecordBatch.from_pylist(made[first : first + ROWS_PER_BATCH], schema=schema)
+    rows = (row for batch in batches for row in batch.to_pylist())
+    yield from in_batches((_uploaded_row(rule, maker, as_text, row) for row in rows), schema)
 
 
 def _uploaded_row(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cloud_sync.names import original
 from cloud_sync.spark.backfill.rules import Sources, compiled_once
 from cloud_sync.spark.backfill.worker import Reading, runs_of
+from cloud_sync.spark.tables import in_batches
 from rules.compiled import Compiled
 from sinks.formats import lossless_json
 from sql import Engine, Plan, plan_rule
@@ -26,7 +27,6 @@ KEYED = (
 """Events with their keys. `path` and `line` give the order of a gateway's events.
 `reason`: what stands there is no event. `clock_ms` is set in a row of no rule, one for each file:
 the newest arrival in it."""
-ROWS_PER_BATCH = 4_096
 
 
 class Keying:
@@ -83,18 +83,9 @@ def run(
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The events (KEYED) of files with their gateway, path and content."""
-    import pyarrow as pa
-
     keying = Keying(compiled_once(tuple(sources), zone), rules)
-    waiting: list[dict[str, Any]] = []
-    for batch in batches:
-        for file in batch.to_pylist():
-            for row in rows_of(keying, rules, file):
-                waiting.append(row)
-                if len(waiting) == ROWS_PER_BATCH:
-                    yield pa.RecordBatch.from_pylist(waiting, schema=schema)
-                    waiting = []
-    yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+    files = (file for batch in batches for file in batch.to_pylist())
+    yield from in_batches((row for file in files for row in rows_of(keying, rules, file)), schema)
 
 
 def rows_of(keying: Keying, rules: Sequence[str], file: dict[str, Any]) -> Iterator[dict[str, Any]]:
