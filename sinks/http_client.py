@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 PASSING = (408, 425, 429)
 """Statuses from 400 to 499 that a later request may not get."""
+ANSWER_BYTES_MAX = 64 * 1024
+"""The bytes of an answer that a sink reads; behind a longer one it makes a new connection."""
 REASON_CHARS_MAX = 200
 """The characters of an error answer that are kept as the reason."""
 

@@ -8,6 +8,7 @@ outgoing    the side of the uploader: the oldest rows, planned files, acknowledg
 pending     rows that wait in memory for the next commit
 store       the connection, the transactions, and the counters that follow from them
 rows        the tables of rows and of rows set aside
+state       values by key, and the schemas that rows name
 high_water  a small file beside the database that shows whether committed rows are lost
 branch      the counters after the spool was restored from an older copy
 reserve     disk space kept for a full disk

@@ -16,14 +16,13 @@ from rules.durations import DurationMs
 from rules.secrets import reveal
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, SinkFailure, failure_at, register_sink
 from sinks.formats.line_protocol import line
-from sinks.http_client import connection_to, exchange, is_passing, reason_in
+from sinks.http_client import ANSWER_BYTES_MAX, connection_to, exchange, is_passing, reason_in
 from sinks.oauth import template_of
 from sinks.settings import SinkSettings, Text, Texts, fault_of
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-ANSWER_BYTES_MAX = 64 * 1024
 
 
 class _InfluxSettings(SinkSettings, TlsSettings):

@@ -29,16 +29,13 @@ from sinks.base import (
 )
 from sinks.dynamic import Target
 from sinks.formats.json_text import json_text
-from sinks.http_client import connection_to, exchange, is_passing, reason_in, target_of
+from sinks.http_client import ANSWER_BYTES_MAX, connection_to, exchange, is_passing, reason_in, target_of
 from sinks.oauth import Headers, OAuth, Tokens, template_of
 from sinks.settings import SinkSettings, Text
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 
 log = logging.getLogger("penstock.sinks.rest")
-
-ANSWER_BYTES_MAX = 64 * 1024
-"""The bytes of an answer read to keep the connection usable; a longer answer costs a new connection."""
 
 _CONTENT_TYPES = {
     "json": "application/json",
