@@ -188,17 +188,8 @@ def _pivoted(rows: DataFrame, values: Collection[tuple[str, str, str]] | None = 
     keys = rows.select(F.explode(F.json_object_keys("keys")).alias("name")).distinct().collect()
     found += [Meaning(row["name"], "key", "text") for row in keys]
     columns = [_column(part).alias(name) for part, name in column_names(found).items()]
-    return rows.select(
-        "level",
-        "window_start",
-        "window_end",
-        *columns,
-        F.size("gateways").alias("gateways"),
-        "records",
-        "keys",
-        "run",
-        "rule_hashes",
-    )
+    counted = rows.withColumn("gateways", F.size("gateways"))
+    return counted.select(*FIXED_COLUMNS[:3], *columns, *FIXED_COLUMNS[3:])
 
 
 def column_names(found: Sequence[Meaning]) -> dict[Meaning, str]:
