@@ -22,12 +22,13 @@ _PLUGIN = "a plug-in can bring it: see 'Add a sink' of CONTRIBUTING.md"
 _SQL_OVER_HTTP = (
     "write 'rest' to http://HOST:6041/rest/sql with method post and a dataTemplate 'INSERT INTO …'"
 )
+_BROWSER = "write 'mqtt': a browser reads the topic from the broker over a websocket"
 
 SINKS_ELSEWHERE = {
     **dict.fromkeys(("tdengine", "tdengine3"), _SQL_OVER_HTTP),
     "edgex": "write 'rest' to the device's command of core-command, or 'mqtt' to its message bus",
     "neuron": "write 'mqtt' to the write topic of Neuron's MQTT application",
-    "websocket": "write 'mqtt': a browser reads the topic from the broker over a websocket",
+    **dict.fromkeys(("sse", "websocket"), _BROWSER),
     **dict.fromkeys(("zmq", "image", "video", "iotdb"), _PLUGIN),
 }
 """Sinks of eKuiper that penstock lacks, and the substitute for each."""

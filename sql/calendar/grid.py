@@ -71,6 +71,24 @@ class Grid:
                 return boundary
             t_ms = self._end
 
+    def back(self, boundary_ms: int, length_ms: int) -> int:
+        """The start of what ends at a boundary and has this length: so many cells, or local days, before it
+        where the length is a multiple of them."""
+        if self._days and length_ms % DAY_MS == 0:
+            # The cell before it is part of it even if its date is one that the zone has left out.
+            start_ms = self._midnight(self._day(boundary_ms) - length_ms // DAY_MS)
+            return min(start_ms, self.floor(boundary_ms - 1)) if length_ms >= self.length_ms else start_ms
+        if not self._divides_day or length_ms % self.length_ms:
+            return boundary_ms - length_ms
+        cells = length_ms // self.length_ms
+        while cells:
+            boundary_ms = self.floor(boundary_ms - 1)
+            self._stretch_around(boundary_ms)
+            even = min(cells - 1, max(0, boundary_ms - self._first_boundary()) // self.length_ms)
+            boundary_ms -= even * self.length_ms
+            cells -= 1 + even
+        return boundary_ms
+
     # --- parts of a day ---
 
     def _first_boundary(self) -> int:
@@ -92,14 +110,19 @@ class Grid:
 
     def _days_around(self, t_ms: int) -> tuple[int, int]:
         if not self._start <= t_ms < self._end:
-            day = wall_clock(t_ms, self.zone).toordinal() - _EPOCH_DAY
-            # In a zone that sets its clock back past midnight the next day has begun while the
-            # date is still the old.
-            while self._midnight(day + 1) <= t_ms:
-                day += 1
+            day = self._day(t_ms)
             day -= day % self._days
             self._start, self._end = self._midnight(day), self._midnight(day + self._days)
         return self._start, self._end
+
+    def _day(self, t_ms: int) -> int:
+        """The local day of an instant, counted from the epoch's."""
+        day = wall_clock(t_ms, self.zone).toordinal() - _EPOCH_DAY
+        # In a zone that sets its clock back past midnight the next day has begun while the
+        # date is still the old.
+        while self._midnight(day + 1) <= t_ms:
+            day += 1
+        return day
 
     def _midnight(self, day: int) -> int:
         """The first instant of a local day, counted from the epoch's: `fold=0` gives it in

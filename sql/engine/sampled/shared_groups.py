@@ -284,13 +284,12 @@ class GroupParty(Party[SampledQuery, SharedGroups]):
             yield Unit([query], query.plan.aggregates, query.state())
 
     def _next_join_ms(self) -> float:
-        """When what has come before a rule was deployed is in no window any more."""
+        """When what has come before a rule was deployed is in no window any more. Days that hop may have 25
+        hours: the last hop is not taken off."""
         ends = (query.next_deadline() for query in self.queries)
         end_ms = next((end_ms for end_ms in ends if end_ms is not None), None)
         window = self.queries[0].core.window.plan
-        return (
-            inf if end_ms is None else end_ms + max(0, window.length_ms - (window.hop_ms or window.length_ms))
-        )
+        return inf if end_ms is None else end_ms + (window.length_ms if window.hop_ms else 0)
 
 
 # --- states -------------------------------------------------------------------------------------------------

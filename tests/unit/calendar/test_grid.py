@@ -176,3 +176,29 @@ def test_boundaries_show_multiples_on_the_wall(zone: str, change: int, length: i
 def test_lengths_below_one_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 1 ms"):
         Grid(0, UTC)
+
+
+@given(
+    st.integers(0, 2_000_000_000_000),
+    st.sampled_from([MINUTE, 10 * MINUTE, 40 * MINUTE, HOUR, 2 * HOUR, 6 * HOUR, DAY, 2 * DAY]),
+    st.integers(1, 40),
+    st.sampled_from(["UTC", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Beirut"]),
+)
+def test_a_length_of_cells_goes_back_over_so_many(t_ms: int, cell: int, cells: int, zone: str) -> None:
+    grid = Grid(cell, ZoneInfo(zone))
+    end = grid.next(t_ms)
+    start = end
+    for _ in range(cells):
+        start = grid.floor(start - 1)
+    assert grid.back(end, cells * cell) == start
+
+
+def test_days_that_are_no_multiple_of_the_cell_go_back_over_days() -> None:
+    grid = Grid(2 * DAY, ZoneInfo("Europe/Berlin"))
+    assert grid.back(ms("2026-03-30T00:00+02:00"), 3 * DAY) == ms("2026-03-27T00:00+01:00")
+    assert grid.back(ms("2026-03-30T00:00+02:00"), 36 * HOUR) == ms("2026-03-28T11:00+01:00")
+
+
+def test_a_date_that_a_zone_left_out_is_no_window_without_time() -> None:
+    grid = Grid(DAY, ZoneInfo("Pacific/Apia"))
+    assert grid.back(ms("2011-12-31T00:00+14:00"), DAY) == ms("2011-12-29T00:00-10:00")

@@ -1,4 +1,4 @@
-"""HOPPINGWINDOW: at each end E of the hop grid the events of [E - length, E).
+"""HOPPINGWINDOW: at each end E of the hop grid the events of [E - length, E), in days of the zone's clock.
 
     HOPPINGWINDOW(ss, 4, 2)   |-----|-----|-----|        a tick shows the events before its own instant
                               a   b    c     d
@@ -68,16 +68,17 @@ class Hopping(OnGrid):
     def fire(self, core: WindowCore, p: Instance, now_ms: int) -> None:
         end_ms, length_ms = p.end_ms, self.plan.length_ms
         assert end_ms is not None
+        start_ms = self.grid.back(end_ms, length_ms)
         self.content.cut(p, p.pane_ms)
-        self.content.expire(p, end_ms - length_ms - 1)
+        self.content.expire(p, start_ms - 1)
         was_empty = self.content.is_empty(p)
-        core.show(p, end_ms - length_ms, end_ms, end_ms)
+        core.show(p, start_ms, end_ms, end_ms)
         p.end_ms = self.grid.next(end_ms)
         if self.empty_max is not None:
             self.goes_on(core, p, now_ms, was_empty=was_empty)
             p.pane_ms = self._pane_end(p, max(end_ms, p.end_ms - self.grid.length_ms))
             return
-        self.content.expire(p, p.end_ms - length_ms - 1)
+        self.content.expire(p, self.grid.back(p.end_ms, length_ms) - 1)
         if self.content.is_empty(p):
             p.end_ms = None
         else:
