@@ -332,6 +332,10 @@ CODES: dict[str, CodeText] = {
         "warning: the name of what ends a partition in an expression of a row made before the end",
         "select it as a column of its own, or add a window and OUTPUT SNAPSHOT",
     ),
+    "B719": CodeText(
+        "warning: a column beside an aggregate, which is of the first row of its group",
+        "last_value(column, true), or put it into GROUP BY",
+    ),
     "B801": CodeText("a tag that is used twice", "give each its own tag"),
     "B802": CodeText("a timer's parameter that cannot be read", "the message says what is wrong with it"),
     "B803": CodeText(

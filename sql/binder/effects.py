@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from sql import syntax as ast
 from sql.binder.annotations import check_annotations
 from sql.errors import Problems
+from sql.plan.bound import event_read
 from sql.plan.logical import Plan
 
 
@@ -20,6 +21,7 @@ def check_effects(problems: Problems, select: ast.Select, plan: Plan, *, is_epl:
     _check_self_insert(problems, select)
     _check_unidirectional(problems, select.sources)
     check_annotations(problems, select, plan)
+    _check_first_rows(problems, plan)
     if not _one_by_one(plan):
         return
     if select.selector == "rstream" and not plan.insert_into:
@@ -45,6 +47,19 @@ def check_effects(problems: Problems, select: ast.Select, plan: Plan, *, is_epl:
             message = f"{name} has no effect: without a window each event gives its own row"
             hint = "add a window, for example GROUP BY TUMBLINGWINDOW(ss, 10)"
             report("B607" if refused else "B704", message, node.span, hint)
+
+
+def _check_first_rows(problems: Problems, plan: Plan) -> None:
+    """A column of many rows that stands beside an aggregate shows one of them."""
+    if plan.window is None or not plan.aggregates or plan.judges_windows:
+        return
+    keys = (*plan.group_by, *plan.window.partition_by)
+    for item in plan.items:
+        read = event_read(item.value, keys)
+        if read is not None:
+            message = "beside an aggregate this is of the first row of its group"
+            hint = "last_value(…, true) takes the newest; as a column of GROUP BY each value has its own row"
+            problems.warn("B719", message, read.span, hint)
 
 
 def _one_by_one(plan: Plan) -> bool:
