@@ -107,6 +107,7 @@ class Aggregate(Record):
     needs_event the accumulator keeps events (minby, sorted, deduplicate):
                 its result is an event or a list of events.
     ordered     the arguments are criteria, which may be written with `desc` (minby, sorted).
+    of_events   in a join of EPL it takes the events of one source, each once.
     whole_row   the argument may be `*`, the whole event: `collect(*)`, `window(*)`, `last_value(*, true)`.
     of_numbers  the result over a list of ints and floats, or None to use the accumulator; for the fast
                 path (`bulk`). Only for aggregates that take any number, whatever the order, and merge.
@@ -128,6 +129,7 @@ class Aggregate(Record):
     recalls: bool = False
     needs_event: bool = False
     ordered: bool = False
+    of_events: bool = False
     whole_row: bool = False
     constants: int = 0
     mergeable: bool = False

@@ -44,14 +44,16 @@ Packed = list[tuple[Plain, bool]]
 """The arguments as plain data: each with whether its order is descending."""
 
 
-def _pack(value: object) -> Packed:
+def pack(value: object) -> Packed:
+    """The arguments of an aggregate as plain data."""
     return [
         (encode(part.key), True) if part.__class__ is Descending else (encode(part), False)
         for part in _parts(value)
     ]
 
 
-def _unpack(data: Packed) -> Criteria:
+def unpack(data: Packed) -> Criteria:
+    """The arguments again, as a tuple."""
     return tuple(Descending(decode(part)) if descending else decode(part) for part, descending in data)
 
 
@@ -88,12 +90,12 @@ class KeptEvent(Accumulator):
             self.add(other.best[2], other.best[1])
 
     def snapshot(self) -> tuple[Packed, int] | None:
-        return None if self.best is None else (_pack(self.best[2]), self.best[1].seq)
+        return None if self.best is None else (pack(self.best[2]), self.best[1].seq)
 
     def restore(self, state: tuple[Packed, int] | None, events: Callable[[int], EventView]) -> None:
         self.best = None
         if state is not None:
-            self.add(_unpack(state[0]), events(state[1]))
+            self.add(unpack(state[0]), events(state[1]))
 
 
 class QueuedEvents(Accumulator):
@@ -129,12 +131,12 @@ class QueuedEvents(Accumulator):
             self.add(value, event)
 
     def snapshot(self) -> list[tuple[Packed, int]]:
-        return [(_pack(value), event.seq) for _, event, value in self.queue]
+        return [(pack(value), event.seq) for _, event, value in self.queue]
 
     def restore(self, state: list[tuple[Packed, int]], events: Callable[[int], EventView]) -> None:
         self.queue.clear()
         for data, seq in state:
-            self.add(_unpack(data), events(seq))
+            self.add(unpack(data), events(seq))
 
 
 class Sorted(Accumulator):
@@ -172,10 +174,10 @@ class Sorted(Accumulator):
             self.add(value, event)
 
     def snapshot(self) -> list[tuple[Packed, int]]:
-        return [(_pack(self.kept[seq][1]), seq) for _, seq in self.entries]
+        return [(pack(self.kept[seq][1]), seq) for _, seq in self.entries]
 
     def restore(self, state: list[tuple[Packed, int]], events: Callable[[int], EventView]) -> None:
-        self.kept = {seq: (events(seq), _unpack(data)) for data, seq in state}
+        self.kept = {seq: (events(seq), unpack(data)) for data, seq in state}
         self.entries = OrderedMultiset((self._key(value), seq) for seq, (_, value) in self.kept.items())
 
 
@@ -297,6 +299,7 @@ register(
         Type.ARRAY,
         needs_event=True,
         ordered=True,
+        of_events=True,
         mergeable=True,
         cost=Cost(event=Growth.ROOT, result=Growth.LINEAR),
     )

@@ -257,7 +257,8 @@ DEFAULT = Parameter("default", optional=True, constant=True)
 
 register(Aggregate(
     "first", make_first, "The first value still there, or the one `index` places after it, counted from 0.",
-    (X, INDEX), lambda kinds: kinds[0], aliases=("first_value",), whole_row=True, constants=1, mergeable=True,
+    (X, INDEX), lambda kinds: kinds[0], aliases=("first_value",), of_events=True, whole_row=True, constants=1,
+    mergeable=True,
     examples=(("first(x) over [4, 5, 6]", 4), ("first(x, 1) over [4, 5, 6]", 5),
               ("first(x, 3) over [4, 5, 6]", None)),
 ))  # fmt: skip
@@ -268,6 +269,7 @@ register(
         "The last value, or the one `index` places before it, counted from 0.",
         (X, INDEX),
         lambda kinds: kinds[0],
+        of_events=True,
         whole_row=True,
         constants=1,
         mergeable=True,
@@ -331,6 +333,7 @@ register(
         (X,),
         Type.ARRAY,
         aliases=("window",),
+        of_events=True,
         whole_row=True,
         mergeable=True,
         cost=Cost(result=Growth.LINEAR),

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from sql.aggregates.base import Accumulator, EventView, Removal
-from sql.aggregates.wrap import Around, distinct
+from sql.aggregates.byorder import Packed, pack, unpack
+from sql.aggregates.wrap import Around, Remaining, distinct
 from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.errors import DataError, over_max_groups
@@ -24,9 +25,13 @@ def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]
     definition, constants = call.definition, call.constants
     removal = Removal.NEVER if definition.ever else removal
     plain = partial(distinct, definition) if call.distinct else definition.make
+    source = call.once_of
+    if source is not None and removal is not Removal.NEVER:
+        removal = Removal.ANY  # an event leaves with the last of its joined rows
 
     def make() -> Accumulator:
         inner = plain(removal, *constants)
+        inner = inner if source is None else OncePerEvent(inner, source)
         inner = AsRows(inner, call.shows) if definition.needs_event else inner
         return Ever(inner) if definition.ever else inner
 
@@ -81,6 +86,66 @@ class AsRows(Around):
         if shows is None:
             return columns_of(*row)
         return columns_of(row[shows]) if isinstance(shows, int) else match_of(shows, row)
+
+
+def _arguments(data: Packed) -> Any:
+    """What was given to an accumulator: several arguments as a tuple, one as it is."""
+    parts = unpack(data)
+    return parts if len(parts) > 1 else parts[0]
+
+
+class OncePerEvent(Around):
+    """Takes the events of one source of a join: each with the first of the joined rows that hold it, until
+    the last has left. A row beside NULL brings none."""
+
+    __slots__ = ("source", "taken")
+
+    def __init__(self, inner: Accumulator, source: int) -> None:
+        super().__init__(inner)
+        self.source = source
+        self.taken: dict[int, list[Any]] = {}
+        """The event's number -> [its joined rows, the value that was passed on, the row it came with]"""
+
+    def _number(self, event: EventView) -> int | None:
+        assert isinstance(event, Event)
+        number: int | None = event.extra[self.source]
+        return number
+
+    def add(self, value: object, event: EventView) -> None:
+        number = self._number(event)
+        if number is None:
+            return
+        found = self.taken.get(number)
+        if found is not None:
+            found[0] += 1
+            return
+        self.inner.add(value, event)
+        self.taken[number] = [1, value, event]
+
+    def remove(self, value: object, event: EventView) -> None:
+        number = self._number(event)
+        if number is None:
+            return
+        found = self.taken[number]
+        found[0] -= 1
+        if not found[0]:
+            del self.taken[number]
+            self.inner.remove(found[1], found[2])
+
+    def snapshot(self) -> tuple[Saved, list[tuple[int, int, Packed, int, int]]]:
+        taken = [
+            (number, rows, pack(value), event.seq, event.time_ms)
+            for number, (rows, value, event) in self.taken.items()
+        ]
+        return self.inner.snapshot(), taken
+
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+        self.inner.restore(state[0], events)
+        # The row it came with may have left: its place is enough to take the event out.
+        self.taken = {
+            number: [rows, _arguments(data), Remaining(seq, time_ms)]
+            for number, rows, data, seq, time_ms in state[1]
+        }
 
 
 class Ever(Around):

@@ -7,7 +7,7 @@ column, a `Slot` a value that an operator keeps (an aggregate's value, a variabl
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from sql.aggregates.base import Aggregate
@@ -142,6 +142,9 @@ class AggregateCall(Record):
     shows: int | tuple[str, ...] | None = None
     """What an aggregate whose result is events shows of rows of several sources: the event of one of them,
     the match with these tags, or (None) the columns of all."""
+    once_of: int | None = None
+    """The source of a join whose events it takes, each once however many joined rows hold it; None where it
+    takes every row."""
     span: Span = NOWHERE
 
     @property
@@ -154,6 +157,11 @@ class AggregateCall(Record):
     def place(self) -> Span:
         """The place of its argument in the text, to which a value that it refuses belongs."""
         return self.args[0].span if self.args else self.span
+
+
+def take_events_once(calls: Sequence[AggregateCall]) -> bool:
+    """True if one of them takes the events of one source of a join, each once."""
+    return any(call.once_of is not None for call in calls)
 
 
 class AnalyticCall(Record):

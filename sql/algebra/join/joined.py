@@ -17,6 +17,7 @@ from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled
 from sql.algebra.operator import FindEvent
 from sql.errors import Fail
+from sql.plan.bound import take_events_once
 from sql.plan.logical import Plan
 from sql.types import Saved
 
@@ -42,6 +43,8 @@ class Joined(JoinSources):
         self.pulls = bool(pulled)
         self.alone = len(self.drivers) == len(plan.sources)
         """True if no source keeps anything: each event stands alone."""
+        self.is_numbered = take_events_once(plan.aggregates)
+        """True if each joined row has the numbers of its events beside it."""
         self.rows: dict[Sides, Event] = {}
         self.rows_of: dict[Event, dict[Sides, None]] = {}
 
@@ -64,7 +67,7 @@ class Joined(JoinSources):
         for index in sorted(changes):
             for event in changes[index].inserted:
                 found = inner.of_event(index, event, entered)
-                inserted += [self._enter(self._kept(sides) if self.pulls else sides) for sides in found]
+                inserted += [self._put(self._kept(sides), self._event(sides)) for sides in found]
             entered[index] = set(changes[index].inserted)
         removed = []
         for index in sorted(changes):
@@ -78,6 +81,8 @@ class Joined(JoinSources):
 
     def _kept(self, sides: Sides) -> Sides:
         """Joined rows that stay hold events of the query, also of sources that are looked up."""
+        if not self.pulls:
+            return sides
         return tuple(
             [
                 store.own(side) if isinstance(store, Pulled) and side is not None else side
@@ -107,7 +112,10 @@ class Joined(JoinSources):
 
     def _event(self, sides: Sides) -> Event:
         time_ms = max(event.time_ms for event in sides if event is not None)
-        return self.new_event(tuple([None if event is None else event.row for event in sides]), time_ms)
+        made = self.new_event(tuple([None if event is None else event.row for event in sides]), time_ms)
+        if self.is_numbered:
+            made.extra = _numbers(sides)
+        return made
 
     # --- unidirectional -------------------------------------------------------------------------------------
 

@@ -65,6 +65,7 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         binder.condition(node.filter, replace(inner, name="FILTER")),
         None if node.group_by is None else tuple(binder.bind(part, inner) for part in node.group_by),
         shows,
+        _joined_source(binder, definition, values),
         span=node.span,
     )
     result = definition.result_type([value.type for value in values])
@@ -89,6 +90,18 @@ def _shown_events(binder: Binding, node: ast.Call, values: tuple[Bound, ...]) ->
     message = f"{node.name}() shows events of one source; its keys read columns of {len(chosen) or 'none'}"
     binder.problems.error("B331", message, node.span, "write keys of the source whose events you want")
     return None
+
+
+def _joined_source(
+    binder: Binding, definition: aggregates.Aggregate, values: tuple[Bound, ...]
+) -> int | None:
+    """The source of a join in EPL whose events, rather than joined rows, the aggregate takes."""
+    scope = binder.scope
+    if not definition.of_events or not binder.kind.epl or scope.own == 1 or stars.tags_of(scope) is not None:
+        return None
+    read = {part.source for value in values for part in value.walk() if isinstance(part, Read)}
+    chosen = read.intersection(range(scope.own))
+    return chosen.pop() if len(chosen) == 1 else None
 
 
 def _split_arguments(

@@ -13,7 +13,7 @@ from typing import Literal
 from sql.algebra.join.inner import parts_of
 from sql.algebra.windows.catalog import WINDOWS
 from sql.plan.arrival import reads_on_arrival
-from sql.plan.bound import Bound, Slot, TableRead, reads_clock
+from sql.plan.bound import Bound, Slot, TableRead, reads_clock, take_events_once
 from sql.plan.clauses import SourcePlan, is_outer
 from sql.plan.logical import Plan
 
@@ -84,6 +84,8 @@ def driver_of(plan: Plan) -> int | None:
     """The place of the stream that drives a join with relations; None where other things
     feed the join as well."""
     if len(plan.drivers) != 1 or plan.mode != "delta" or is_outer(plan.joins):
+        return None
+    if take_events_once(plan.aggregates):
         return None
     (place,) = plan.drivers
     driver = plan.sources[place]
