@@ -125,6 +125,15 @@ def deletion(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "$meta": {ROW_KIND: "delete"}}
 
 
+def from_topic(row: Mapping[str, Any], topic: str) -> dict[str, Any]:
+    """A row of a memory topic, which its metadata names.
+
+    >>> from_topic({"a": 1}, "t/x")
+    {'a': 1, '$meta': {'topic': 't/x'}}
+    """
+    return {**row, "$meta": {**(row.get("$meta") or {}), "topic": topic}}
+
+
 def deletes(row: Mapping[str, Any]) -> bool:
     """True if the key of a row is to go from the tables that its source fills.
 

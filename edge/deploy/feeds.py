@@ -44,6 +44,7 @@ class Feeds:
 
     decoded   specs by which messages of MQTT and of other sources become rows
     memory    (name, topic filter) of the streams of memory topics
+    meta      streams whose rows carry metadata
     sources   the sources of single streams and tables
     stores    the tables of stores
     failed    streams whose source cannot fulfil their options, and why
@@ -54,6 +55,7 @@ class Feeds:
 
     decoded: list[StreamSpec] = field(default_factory=list)
     memory: list[tuple[str, str]] = field(default_factory=list)
+    meta: set[str] = field(default_factory=set)
     sources: list[SourceFeed] = field(default_factory=list)
     stores: list[Stream] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
@@ -117,10 +119,9 @@ class _Feeder:
     ) -> None:
         self.readers = readers
         self.payload_bytes_max = payload_bytes_max
-        self.meta = meta
         self.structs = structs
         self.configured = configured
-        self.found = Feeds()
+        self.found = Feeds(meta=meta)
 
     def add(self, stream: Stream, kind: str) -> None:
         """The stream's store, memory topic, source or topic at the broker."""
@@ -148,7 +149,8 @@ class _Feeder:
             self.found.sources.append(feed)
             name = feed.stream.name
             spec = self._spec(stream, name, topic_of(name), text_format)
-            self.found.decoded.append(replace(spec, reader=feed.reader))
+            # Its messages have a topic for the router only.
+            self.found.decoded.append(replace(spec, reader=feed.reader, wants_meta=False))
 
     def _spec(self, stream: Stream, name: str, topic: str, text_format: str) -> StreamSpec:
         """The spec by which messages of a topic become rows; `name`: the stream that the rows go to."""
@@ -158,7 +160,7 @@ class _Feeder:
             options = replace(options, validator=validator_of(stream, self.readers[stream.name]))
             self.found.checked.add(stream.name)
         columns = self.structs.get(stream.name)
-        return StreamSpec(name, topic, text_format, options, columns, stream.name in self.meta)
+        return StreamSpec(name, topic, text_format, options, columns, stream.name in self.found.meta)
 
 
 def _source_feeds(stream: Stream, kind: str, settings: object, readers: Iterable[Plan]) -> list[SourceFeed]:

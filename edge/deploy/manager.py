@@ -300,4 +300,4 @@ class Manager:
         self._gateway.set_latency(found.latencies_ms)
         self.brokers.follow(found.filters, self.running, self._gateway.brokers)
         self._feeds = found
-        self.memory_streams.follow(found.memory)
+        self.memory_streams.follow(found.memory, found.meta)

@@ -80,7 +80,8 @@ METADATA = """
 | `meta(m.topic)` | of stream `m`, in a join |
 | `meta(*)` | all of it, as an object |
 
-`mqtt(…)` is the same. Where there is no message, for rows of other rules, of files and of HTTP, it is NULL.
+`mqtt(…)` is the same. Rows of a memory topic have its name as `topic`. Where there is
+no topic, for rows of `insert into`, of files and of HTTP, it is NULL.
 Parts of the topic are columns where the stream declares them, `columns: {machine: topic(2)}`, as in
 [this recipe](../cookbook/payloads.md#machine-from-the-topic). In a test, `meta` of a step stands for it:
 `{send: {temp: 21}, meta: {topic: plant/7/temp}}`.

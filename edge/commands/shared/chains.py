@@ -18,6 +18,7 @@ from rules.drive import RuleSet, advance, rule_set
 from sinks import Environment, MemoryBus, SinkSettings
 from sinks.memory_bus import Subscriber
 from sql import Emission, Engine
+from sql.rows import from_topic
 
 Rows = tuple[str, list[dict[str, Any]]]
 
@@ -58,7 +59,7 @@ class Chain:
 
     def _subscriber(self, stream: str) -> Subscriber:
         def take(topic: str, rows: Sequence[Mapping[str, object]], at_ms: int) -> bool:
-            self._pending.append((stream, [dict(row) for row in rows]))
+            self._pending.append((stream, [from_topic(row, topic) for row in rows]))
             return True
 
         return take

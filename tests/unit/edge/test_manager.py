@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import wait_for
 from tests.unit.edge.world import STREAM, World, rule
 
 
@@ -167,6 +168,31 @@ def test_memory_streams(world: World) -> None:
     world.source.send({"n": 1}, {"n": 2})
     world.gateway.turn()
     assert [row["keys"]["n"] for row in world.spooled()] == [10, 20]
+
+
+def test_rows_of_a_memory_stream_know_their_topic(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT n FROM m", "{memory: {topic: 't/{{.n}}'}}"))
+    memory = 'streams:\n  - \'CREATE STREAM k () WITH (TYPE="memory", DATASOURCE="t/+")\'\n'
+    sql = "SELECT meta(topic) AS t FROM k"
+    world.write("k.yaml", memory + rule("k", sql, "{cloud: {keys: [t], window: 60000}}"))
+    world.reload()
+    world.source.send({"n": 1}, {"n": 2})
+    world.gateway.turn()
+    assert [row["keys"]["t"] for row in world.spooled()] == ["t/1", "t/2"]
+
+
+def test_rows_of_other_sources_have_no_topic(world: World) -> None:
+    stream = "streams: [{name: k, type: simulator, datasource: x, extra: {data: [{a: 1}], loop: false}}]\n"
+    sql = "SELECT isnull(meta(topic)) AS t FROM k"
+    world.write("k.yaml", stream + rule("k", sql, "{cloud: {keys: [t], window: 60000}}"))
+    world.reload()
+
+    def is_done() -> bool:
+        world.gateway.turn()
+        return bool(world.spooled())
+
+    wait_for(is_done, "a row")
+    assert [row["keys"]["t"] for row in world.spooled()] == [True]
 
 
 def test_a_rule_whose_file_is_gone_for_a_moment_misses_nothing(tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ RULES = """rules:
   - id: often
     sql: SELECT dev, count(*) AS c FROM hot GROUP BY dev, COUNTWINDOW(2)
     actions: [{nop: {}}]
+  - id: named
+    sql: SELECT dev, meta(topic) AS topic FROM hot
+    actions: [{nop: {}}]
 """
 
 
@@ -99,6 +102,8 @@ def test_rules_that_feed_the_rule_run_as_well(
     events = [{"at": 1000 * number, "dev": "a", "temp": temp} for number, temp in enumerate((85, 70, 90), 1)]
     path = write(tmp_path / "m.jsonl", events)
     assert replayed(capsys, str(rules), f"m={path}", "--rule", "often") == [[{"dev": "a", "c": 2}]]
+    named = [[{"dev": "a", "topic": "hot/all"}]] * 2
+    assert replayed(capsys, str(rules), f"m={path}", "--rule", "named") == named
 
 
 def test_a_file_of_nobody_knows_which_stream(
