@@ -101,7 +101,8 @@ class Derived(Operator):
         self.owner = owner
         self.changes_only = changes_only
         self.place = place
-        self.last: Row = {**key, **statistic.result(), **extras(None)}
+        self.blank: Row = {**key, **statistic.result(), **extras(None)}
+        self.last = self.blank
         self.current: Event | None = None
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
@@ -110,7 +111,7 @@ class Derived(Operator):
         if not (came or left) and (delta.inserted or delta.removed):
             return []
         before, properties = self.last, self.statistic.result()
-        self.last = {**before, **properties}
+        self.last = {**(self.blank if came else before), **properties}
         if came:
             self.last.update(self.extras(came[-1]))
         if self.changes_only and all(before[name] == value for name, value in properties.items()):
