@@ -102,6 +102,7 @@ class Derived(Operator):
         self.changes_only = changes_only
         self.place = place
         self.blank: Row = {**key, **statistic.result(), **extras(None)}
+        """The row of no event."""
         self.last = self.blank
         self.current: Event | None = None
 
