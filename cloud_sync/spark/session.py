@@ -65,7 +65,7 @@ DELTA_SETTINGS = {
 
 
 class SparkMissing(Exception):
-    """What Spark needs for a format or a server is not installed; the text says what to do."""
+    """A package that Spark needs for a format or a server is not installed; the text has the remedy."""
 
 
 class SparkEnded(Exception):

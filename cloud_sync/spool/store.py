@@ -50,7 +50,7 @@ COUNT_ROWS = "SELECT (SELECT count(*) FROM rows) + (SELECT count(*) FROM set_asi
 
 
 def missing(mark: Mark | None, counters: Mapping[str, int], spool_id: str, found: int) -> Lost:
-    """What a spool with `found` rows has lost, by its high-water mark and by its own counters."""
+    """The rows that a spool with `found` rows has lost, by its high-water mark and its own counters."""
     rows, uploaded = max(0, counters.get("rows", 0) - found), 0
     if mark is not None and mark.spool_id != spool_id:
         rows = rows if counters.get("changes", 0) else mark.rows  # the mark of a file that is gone

@@ -107,7 +107,7 @@ class Lost:
 
     @property
     def is_some(self) -> bool:
-        """True if somebody has to know of it."""
+        """True if rows are lost, or may be uploaded twice."""
         return bool(self.rows or self.uploaded)
 
     def __str__(self) -> str:

@@ -89,7 +89,7 @@ class AsRows(Around):
 
 
 def _arguments(data: Packed) -> Any:
-    """What was given to an accumulator: several arguments as a tuple, one as it is."""
+    """The value that was given to an accumulator: several arguments as a tuple, one as it is."""
     parts = unpack(data)
     return parts if len(parts) > 1 else parts[0]
 
