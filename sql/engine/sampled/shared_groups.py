@@ -41,6 +41,10 @@ from sql.record import replace
 Calls = tuple[AggregateCall, ...]
 
 
+CLOCK_CHANGE_MS = 1_800_000
+"""Zones change their clocks by multiples of half an hour."""
+
+
 class Unsupported(Exception):
     """An event that some rules of the sharing ones cannot take, and others can."""
 
@@ -284,12 +288,16 @@ class GroupParty(Party[SampledQuery, SharedGroups]):
             yield Unit([query], query.plan.aggregates, query.state())
 
     def _next_join_ms(self) -> float:
-        """When what has come before a rule was deployed is in no window any more. Days that hop may have 25
-        hours: the last hop is not taken off."""
+        """When what has come before a rule was deployed is in no window any more."""
         ends = (query.next_deadline() for query in self.queries)
         end_ms = next((end_ms for end_ms in ends if end_ms is not None), None)
         window = self.queries[0].core.window.plan
-        return inf if end_ms is None else end_ms + (window.length_ms if window.hop_ms else 0)
+        hop_ms = window.hop_ms or window.length_ms
+        if end_ms is None:
+            return inf
+        # Where a clock changes, hops that do not divide the change may be longer: none is taken off then.
+        is_even = not window.hop_ms or CLOCK_CHANGE_MS % hop_ms == 0
+        return end_ms + max(0, window.length_ms - (hop_ms if is_even else 0))
 
 
 # --- states -------------------------------------------------------------------------------------------------
