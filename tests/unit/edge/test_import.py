@@ -150,15 +150,20 @@ on Question as q select n.temp as temp from Newest as n where n.pump = q.pump;
 """
 
 
-def test_a_module_of_epl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "pumps.epl"
-    path.write_text(MODULE, "utf-8")
+def imported(tmp_path: Path, name: str, module: str) -> Any:
+    """The rule file that the import of a module writes."""
+    path = tmp_path / f"{name}.epl"
+    path.write_text(module, "utf-8")
     assert main(["import", "epl", str(path), "--output", str(tmp_path / "rules")]) == 0
+    return yaml.safe_load((tmp_path / "rules" / f"{name}.yaml").read_text("utf-8"))
+
+
+def test_a_module_of_epl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = imported(tmp_path, "pumps", MODULE)
     out = capsys.readouterr().out
     assert "stream 'Reading' reads the MQTT topic of its name" in out
     assert "stream 'Stop' is written without columns, for the MQTT topic of its name" in out
     assert "4 of 4 rules compile, 0 errors" in out
-    written = yaml.safe_load((tmp_path / "rules" / "pumps.yaml").read_text("utf-8"))
     assert [rule["id"] for rule in written["rules"]] == ["keep", "pumps_2", "shown", "pumps_4"]
     assert ["actions" in rule for rule in written["rules"]] == [False, False, True, True]
     assert written["variables"] == {"LIMIT": 80, "SITE": None}
@@ -202,13 +207,10 @@ create variable int[] LIST = {1, 2};
 def test_contexts_with_what_each_partition_has_for_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "lots.epl"
-    path.write_text(CONTEXTS, "utf-8")
-    assert main(["import", "epl", str(path), "--output", str(tmp_path / "rules")]) == 0
+    written = imported(tmp_path, "lots", CONTEXTS)
     out = capsys.readouterr().out
     assert "variable 'LIST' has no value: write one under variables" in out
     assert "3 of 3 rules compile, 0 errors" in out
-    written = yaml.safe_load((tmp_path / "rules" / "lots.yaml").read_text("utf-8"))
     assert written["contexts"]["Lot"]["priority"] == 1
     assert written["contexts"]["Lot"]["sql"].startswith("initiated by Reading(n = 0) as first")
     assert written["tables"] == {"threshold": "context Lot create variable double threshold = 100"}
