@@ -74,6 +74,10 @@ class DataError(Exception):
         super().__init__(message)
         self.span = span
 
+    def at(self, span: Span) -> DataError:
+        """The same error with its place in the text."""
+        return DataError(str(self), span)
+
 
 class CorruptState(Exception):
     """A snapshot does not fit the plan that tries to restore it."""

@@ -58,8 +58,8 @@ class Around(Accumulator):
         self.inner.restore(state, events)
 
 
-class Distinct(Around):
-    """A filter of distinct values: it adds a value at its first occurrence and removes it with the last."""
+class Counting(Around):
+    """Base of filters that add a value at the first occurrence of its key and remove it with the last."""
 
     __slots__ = ("counts",)
 
@@ -68,8 +68,8 @@ class Distinct(Around):
         self.counts: dict[Any, list[Any]] = {}
         """key -> [occurrences, the value that was passed on, the event it came with]"""
 
-    def add(self, value: object, event: EventView) -> None:
-        key = key_of(value)
+    def come(self, key: object, value: object, event: EventView) -> None:
+        """The key occurs once more."""
         found = self.counts.get(key)
         if found is not None:
             found[0] += 1
@@ -77,17 +77,29 @@ class Distinct(Around):
         self.inner.add(value, event)
         self.counts[key] = [1, value, event]
 
-    def check(self, value: object) -> None:
-        if key_of(value) not in self.counts:
-            self.inner.check(value)
-
-    def remove(self, value: object, event: EventView) -> None:
-        key = key_of(value)
+    def go(self, key: object) -> None:
+        """An occurrence of the key is gone."""
         found = self.counts[key]
         found[0] -= 1
         if not found[0]:
             del self.counts[key]
             self.inner.remove(found[1], found[2])
+
+
+class Distinct(Counting):
+    """A filter of distinct values."""
+
+    __slots__ = ()
+
+    def add(self, value: object, event: EventView) -> None:
+        self.come(key_of(value), value, event)
+
+    def check(self, value: object) -> None:
+        if key_of(value) not in self.counts:
+            self.inner.check(value)
+
+    def remove(self, value: object, event: EventView) -> None:
+        self.go(key_of(value))
 
     def merge(self, other: Accumulator) -> None:
         assert isinstance(other, Distinct)

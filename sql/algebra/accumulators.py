@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, EventView, Removal
 from sql.aggregates.byorder import Packed, pack, unpack
-from sql.aggregates.wrap import Around, Remaining, distinct
+from sql.aggregates.wrap import Around, Counting, Remaining, distinct
 from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.errors import DataError, over_max_groups
@@ -60,7 +60,7 @@ def check_at(accumulator: Accumulator, value: object, call: AggregateCall) -> No
     try:
         accumulator.check(value)
     except DataError as error:
-        raise DataError(str(error), call.place) from error
+        raise error.at(call.place) from error
 
 
 class AsRows(Around):
@@ -94,17 +94,15 @@ def _arguments(data: Packed) -> Any:
     return parts if len(parts) > 1 else parts[0]
 
 
-class OncePerEvent(Around):
-    """Takes the events of one source of a join: each with the first of the joined rows that hold it, until
-    the last has left. A row beside NULL brings none."""
+class OncePerEvent(Counting):
+    """Takes the events of one source of a join, by their numbers: each with the first of the joined rows that
+    hold it, until the last has left. A row beside NULL brings none."""
 
-    __slots__ = ("source", "taken")
+    __slots__ = ("source",)
 
     def __init__(self, inner: Accumulator, source: int) -> None:
         super().__init__(inner)
         self.source = source
-        self.taken: dict[int, list[Any]] = {}
-        """The event's number -> [its joined rows, the value that was passed on, the row it came with]"""
 
     def _number(self, event: EventView) -> int | None:
         assert isinstance(event, Event)
@@ -113,36 +111,25 @@ class OncePerEvent(Around):
 
     def add(self, value: object, event: EventView) -> None:
         number = self._number(event)
-        if number is None:
-            return
-        found = self.taken.get(number)
-        if found is not None:
-            found[0] += 1
-            return
-        self.inner.add(value, event)
-        self.taken[number] = [1, value, event]
+        if number is not None:
+            self.come(number, value, event)
 
     def remove(self, value: object, event: EventView) -> None:
         number = self._number(event)
-        if number is None:
-            return
-        found = self.taken[number]
-        found[0] -= 1
-        if not found[0]:
-            del self.taken[number]
-            self.inner.remove(found[1], found[2])
+        if number is not None:
+            self.go(number)
 
     def snapshot(self) -> tuple[Saved, list[tuple[int, int, Packed, int, int]]]:
         taken = [
             (number, rows, pack(value), event.seq, event.time_ms)
-            for number, (rows, value, event) in self.taken.items()
+            for number, (rows, value, event) in self.counts.items()
         ]
         return self.inner.snapshot(), taken
 
     def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.inner.restore(state[0], events)
         # The row it came with may have left: its place is enough to take the event out.
-        self.taken = {
+        self.counts = {
             number: [rows, _arguments(data), Remaining(seq, time_ms)]
             for number, rows, data, seq, time_ms in state[1]
         }

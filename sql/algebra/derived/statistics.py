@@ -128,7 +128,7 @@ class Derived(Operator):
             try:
                 self.statistic.add(self.value(event), event)
             except DataError as error:
-                self.owner.fail(event.row, DataError(str(error), self.place))
+                self.owner.fail(event.row, error.at(self.place))
             except DATA_ERRORS as error:
                 self.owner.fail(event.row, error)
             else:

@@ -7,7 +7,6 @@ incrementally.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,18 +94,12 @@ class Predicate:
             for accumulator, value in self._given(event):
                 accumulator.check(value)
         except DataError as error:
-            raise DataError(str(error), self.node.span) from error
+            raise error.at(self.node.span) from error
 
     def add(self, event: Event) -> None:
-        """The event counts in all aggregates, or in none and raises DataError."""
-        given = self._given(event)
-        if len(given) > 1:
-            self.check(event)
-        try:
-            for accumulator, value in given:
-                accumulator.add(value, event)
-        except DataError as error:
-            raise DataError(str(error), self.node.span) from error
+        """An event that `check` has let through counts from now on."""
+        for accumulator, value in self._given(event):
+            accumulator.add(value, event)
 
     def remove(self, event: Event) -> None:
         for accumulator, value in self._given(event):
@@ -179,21 +172,16 @@ class WhileTrue(Queue):
         return not self.predicate.fits_loop
 
     def admits(self, event: Event, now: int) -> bool:
-        self.predicate.check(event)
-        self._judge(event)
-        return True
-
-    def enter(self, event: Event, now: int) -> list[Event]:
-        self._judge(event)
-        return self.insert(event, now)
-
-    def _judge(self, event: Event) -> None:
-        """Raise what the predicate would raise of an event as the oldest one: such an event must not enter,
+        """True, unless the predicate raises for the event as the oldest one: such an event must not enter,
         for the window would ask about it with each one that comes."""
-        seen, predicate = self._seen, self.predicate
+        seen, predicate, values = self._seen, self.predicate, NONE
+        if predicate.arguments:
+            predicate.check(event)
+            values = predicate.values()
         seen.current_count, seen.expired_count = len(self.events) + 1, 0
         seen.oldest = seen.newest = event
-        predicate.test(event, predicate.values() if predicate.arguments else NONE, seen)
+        predicate.test(event, values, seen)
+        return True
 
     def insert(self, event: Event, now: int) -> list[Event]:
         if self.predicate.arguments:
@@ -215,9 +203,12 @@ class WhileTrue(Queue):
         while events:
             seen.current_count = len(events)
             seen.oldest = oldest = events[0]
-            with suppress(*DATA_ERRORS):
-                if test(oldest, values() if values else NONE, seen) is True:
-                    break
+            try:
+                is_kept = test(oldest, values() if values else NONE, seen) is True
+            except DATA_ERRORS:
+                is_kept = False
+            if is_kept:
+                break
             events.popleft()
             out.append(oldest)
             seen.expired_count += 1

@@ -126,7 +126,8 @@ class NamedWindow:
         return [event.row for event in came], [event.row for event in before]
 
     def _apply(self, delta: Delta, now_ms: int) -> Delta:
-        """Let the data windows take a change in: all of it or nothing."""
+        """Let the data windows take a change in. A row that their parameters refuse raises DataError before
+        anything changes."""
         self.begin(now_ms)
         leaving = [Delta((), delta.removed)] if delta.removed else []
         parts = (*leaving, *(Delta((event,)) for event in delta.inserted))

@@ -14,7 +14,7 @@ from sql.plan.bound import Bound
 from sql.plan.clauses import LotPlan, PeriodArgument, WindowPlan
 from sql.types import literal
 
-Owner = WindowPlan | LotPlan
+WindowOrLot = WindowPlan | LotPlan
 
 
 class Parameters:
@@ -27,19 +27,19 @@ class Parameters:
         self._of_arrival: dict[tuple[int, str], Callable[[Event], Any]] = {}
         """Those that read the event that enters, and nothing else."""
 
-    def once(self, plan: Owner, name: str, make: Callable[[], Any]) -> Any:
+    def once(self, plan: WindowOrLot, name: str, make: Callable[[], Any]) -> Any:
         """The result of `make`, computed once."""
         place = (id(plan), name)
         if place not in self._compiled:
             self._compiled[place] = make()
         return self._compiled[place]
 
-    def of_arrival(self, plan: Owner, name: str, make: Callable[[], Callable[[Event], Any]]) -> Any:
+    def of_arrival(self, plan: WindowOrLot, name: str, make: Callable[[], Callable[[Event], Any]]) -> Any:
         """A function of the event that enters."""
         function = self._of_arrival[id(plan), name] = self.once(plan, name, make)
         return function
 
-    def key(self, plan: Owner, name: str, nodes: tuple[Bound, ...]) -> Any:
+    def key(self, plan: WindowOrLot, name: str, nodes: tuple[Bound, ...]) -> Any:
         """The function of an event's key."""
         return self.of_arrival(plan, name, lambda: self.functions.key(nodes))
 

@@ -150,7 +150,7 @@ class GroupFold:
         try:
             self._try(group, place, value)
         except DataError as error:
-            raise DataError(str(error), self.calls[place].place) from error
+            raise error.at(self.calls[place].place) from error
 
     def _try(self, group: Group, place: int, value: object) -> None:
         """Raise the DataError of an accumulator that cannot take the value.
