@@ -10,7 +10,7 @@ from benchmarks.payloads import START_MS, Decoding, payloads
 from sql import RuleOptions, parse, plan_rule, run_script
 from sql.binder.rule import plan_lookup
 from sql.engine.answers import answer
-from sql.plan.asks import AnswerPolicy
+from sql.plan.lookup_plan import AnswerPolicy
 from sql.syntax import CreateStream
 
 ROWS = 100_000
@@ -120,7 +120,9 @@ class LookupBench(Bench):
         catalog.define(statement)
         self.engine.deploy("table", plan_lookup(statement, LOOKUP, catalog, RuleOptions()).plan, START_MS)
         day_ms = 86_400_000
-        catalog.asked["device"].change(AnswerPolicy(day_ms, True, 10 * FEW, day_ms, 2 * EVENTS, "miss"))
+        catalog.lookup_tables["device"].change(
+            AnswerPolicy(day_ms, True, 10 * FEW, day_ms, 2 * EVENTS, "miss")
+        )
         text = "SELECT m.dev AS dev, device.site AS site FROM m LEFT JOIN device ON m.dev = device.id"
         self.engine.deploy("measured", plan_rule(text, catalog), START_MS)
 

@@ -19,7 +19,7 @@ from edge.intake.sources.registry import BadSource, Configured, settings_of
 from edge.journal.record import Answer, Answers, Policies
 from sql import Engine
 from sql.catalog.streams import Stream
-from sql.plan.asks import AnswerPolicy, Refusal, Request
+from sql.plan.lookup_plan import AnswerPolicy, Refusal, Request
 from sql.record import Record
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Stores:
 
     def apply(self, streams: Iterable[Stream], gateway: Gateway) -> None:
         """Run the stores of these tables, and no others. Policies that are new are recorded."""
-        asked = gateway.engine.catalog.asked
+        asked = gateway.engine.catalog.lookup_tables
         wanted = dict(self._wanted(streams))
         for name in [name for name, (store, _) in self._running.items() if wanted.get(name) != store]:
             self._running.pop(name)[1].stop()
@@ -161,8 +161,8 @@ def take_answers(gateway: Gateway, record: Answers) -> None:
 def change_policies(engine: Engine, record: Policies) -> None:
     """Apply recorded policies."""
     for table, values in record.tables.items():
-        if table in engine.catalog.asked:
-            engine.catalog.asked[table].change(
+        if table in engine.catalog.lookup_tables:
+            engine.catalog.lookup_tables[table].change(
                 msgspec.convert(dict(zip(POLICY, values, strict=True)), AnswerPolicy)
             )
     engine.timers.schedule_all()

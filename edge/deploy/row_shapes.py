@@ -54,7 +54,7 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
 def takes_dicts(plan: Plan) -> bool:
     """True if rows come from several sides, some are no events of the stream, or they may enter a
     relation."""
-    if plan.acts is not None or plan.relations or plan.asks:
+    if plan.acts is not None or plan.relations or plan.lookups:
         return True
     return len(plan.sources) > 1 or len(plan.streams) > 1 or bool(plan.subqueries) or _has_statistics(plan)
 

@@ -41,7 +41,7 @@ def stream_type(stream: Stream) -> str:
 
 def is_store(stream: Stream) -> bool:
     """True if it is a table whose rows come from an external store."""
-    return stream.kind == "asked" and stream_type(stream) in STORES
+    return stream.kind == "store" and stream_type(stream) in STORES
 
 
 def lessons_of(stream: Stream, plans: Iterable[Plan]) -> Lessons:

@@ -15,7 +15,7 @@ from rules.compiled import CompiledTable
 from rules.drive import make_table, statement_of
 from sql import Catalog, Engine, Plan
 from sql.errors import CorruptState
-from sql.plan.declared import AskedDeclaration, Bounds, VariableDeclaration
+from sql.plan.declared import Bounds, LookupDeclaration, VariableDeclaration
 from sql.record import replace
 from sql.types import Saved
 
@@ -93,7 +93,7 @@ class Tables:
 
     def asked(self) -> dict[str, dict[str, int]]:
         """By table of a store: the number of answers it keeps, and the counts of its requests by outcome."""
-        tables = self._engine.catalog.asked
+        tables = self._engine.catalog.lookup_tables
         return {
             name: {
                 "answers": len(tables[name].kept),
@@ -109,7 +109,7 @@ class Tables:
         found = {}
         for name in self.running:
             catalog = self._engine.catalog
-            if name in catalog.asked or name not in catalog.relations:
+            if name in catalog.lookup_tables or name not in catalog.relations:
                 continue
             relation = catalog.relations[name]
             parts = [part.bounded.counts() for part in relation.all_parts()]
@@ -121,14 +121,14 @@ class Tables:
 def bounds_of(table: CompiledTable) -> Bounds:
     """The bounds of a table; the default ones where there are none."""
     declared = table.relation.declaration
-    return Bounds() if isinstance(declared, AskedDeclaration | VariableDeclaration) else declared.bounds
+    return Bounds() if isinstance(declared, LookupDeclaration | VariableDeclaration) else declared.bounds
 
 
 def _computed(table: CompiledTable) -> Any:
     """The parts of a declaration that must be unchanged for the rows to fit it."""
     relation = table.relation
     declared = relation.declaration
-    is_bounded = not isinstance(declared, AskedDeclaration | VariableDeclaration)
+    is_bounded = not isinstance(declared, LookupDeclaration | VariableDeclaration)
     rows = replace(declared, bounds=Bounds()) if is_bounded else declared
     return relation.plan.fingerprint, relation.indexes, rows
 

@@ -80,7 +80,7 @@ class Answers(msgspec.Struct, array_like=True, tag="answers", frozen=True):
 
 class Policies(msgspec.Struct, array_like=True, tag="policies", frozen=True):
     """The treatment of the answers of stores from now on: the values of a
-    `sql.plan.asks.AnswerPolicy` by table."""
+    `sql.plan.lookup_plan.AnswerPolicy` by table."""
 
     at_ms: int
     tables: dict[str, tuple[int | bool | str, ...]]

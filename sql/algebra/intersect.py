@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import ContentView
 from sql.algebra.event import Event
 from sql.algebra.operator import Composed, FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Held, Queue
-from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
@@ -74,8 +74,8 @@ class Intersect(Composed, Policy):
         """Every member holds the same events; a ranked one gives the order `prev` is documented to see."""
         return next((policy for policy in self.members if policy.ranked), self.members[0])
 
-    def sight(self, event: Event) -> Sight:
-        return self._leading().sight(event)
+    def view_from(self, event: Event) -> ContentView:
+        return self._leading().view_from(event)
 
 
 def _departure(policies: Sequence[Policy]) -> Removal:

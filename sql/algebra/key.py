@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import NOTHING, ContentView
 from sql.algebra.deadlines import Deadlines
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
-from sql.algebra.sight import NOTHING, Sight
 from sql.errors import DataError
 from sql.types import Saved
 
@@ -164,9 +164,9 @@ class Key(Operator):
             if not is_held:
                 yield instance.first
 
-    def sight(self, event: Event) -> Sight:
+    def view_from(self, event: Event) -> ContentView:
         instance = self.instances.get(self.key(event))
-        return NOTHING if instance is None else instance.operator.sight(event)
+        return NOTHING if instance is None else instance.operator.view_from(event)
 
     def snapshot(self) -> KeyState:
         found = self.instances.values()

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import NOTHING, ContentView
 from sql.algebra.event import Delta, Event
-from sql.algebra.sight import NOTHING, Sight
 from sql.types import Saved
 
 FindEvent = Callable[[int], Event]
@@ -65,7 +65,7 @@ class Operator(ABC):
     def end_step(self) -> None:  # only batches care
         """The step has ended: all rows it causes have been made."""
 
-    def sight(self, event: Event) -> Sight:
+    def view_from(self, event: Event) -> ContentView:
         """The events that `prev` reads from an event."""
         return NOTHING
 
@@ -186,8 +186,8 @@ class Chain(Composed):
     def held(self) -> Iterable[Event]:
         return (event for stage in self.members for event in stage.held())
 
-    def sight(self, event: Event) -> Sight:
-        return self.members[0].sight(event)
+    def view_from(self, event: Event) -> ContentView:
+        return self.members[0].view_from(event)
 
     def end_step(self) -> None:
         for stage in self.members:

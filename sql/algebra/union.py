@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import ContentView
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import EventBatch
 from sql.algebra.operator import FindEvent, earliest
 from sql.algebra.retain.by_key import LatestPerKey
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
-from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
@@ -119,8 +119,8 @@ class Union(Policy):
     def content(self) -> Iterable[Event]:
         return self.holders
 
-    def sight(self, event: Event) -> Sight:
-        return Sight(self.holders)
+    def view_from(self, event: Event) -> ContentView:
+        return ContentView(self.holders)
 
     def is_blank(self) -> bool:
         return not self.holders and all(isinstance(m, Policy) and m.is_blank() for m in self.members)

@@ -17,9 +17,9 @@ from sql.errors import Span, SqlError, did_you_mean
 from sql.language import parse
 from sql.plan.clauses import SourcePlan
 from sql.plan.declared import (
-    AskedDeclaration,
     Bounds,
     IndexDeclaration,
+    LookupDeclaration,
     TableDeclaration,
     VariableDeclaration,
     WindowDeclaration,
@@ -161,10 +161,10 @@ def plan_lookup(
     stream = catalog.streams[statement.name]
     is_store = str(stream.options.get("TYPE", "")).lower() in STORES
     key = None if is_store else _key(statement, stream)
-    declared: AskedDeclaration | TableDeclaration
+    declared: LookupDeclaration | TableDeclaration
     if key is None or stream.columns is None:
-        declared = AskedDeclaration(stream.name, stream.columns, key)
-        catalog.streams[stream.name] = replace(stream, kind="asked")
+        declared = LookupDeclaration(stream.name, stream.columns, key)
+        catalog.streams[stream.name] = replace(stream, kind="store")
     else:
         declared = TableDeclaration(
             stream.name, dict(stream.columns), (key,), bounds=Bounds(options.max_rows)

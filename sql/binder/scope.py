@@ -13,9 +13,9 @@ from sql import functions
 from sql.binder.place import Place
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
-from sql.plan.asks import carrier
 from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
 from sql.plan.context_plan import WORD, ContextPlan, Property
+from sql.plan.lookup_plan import carrier
 from sql.plan.options import RuleOptions
 from sql.record import Record, replace
 from sql.syntax import ColumnDefinition, ColumnType, SelectItem

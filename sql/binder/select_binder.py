@@ -32,11 +32,11 @@ from sql.binder.windows.derived_window import folded
 from sql.binder.windows.group_by import bind_group_window
 from sql.errors import Span
 from sql.plan.arrival import with_filter_for_prior
-from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import EACH_EVENT, Criterion, GroupWindowPlan, ItemPlan, JoinPlan, SourcePlan
 from sql.plan.context_plan import ContextPlan
 from sql.plan.logical import Plan, SubqueryKind, SubqueryPlan
+from sql.plan.lookup_plan import LookupPlan
 from sql.record import replace
 from sql.types import Type
 
@@ -67,15 +67,17 @@ class SelectBinder:
     def __init__(self, select: ast.Select, site: Site, *, is_trigger: bool = False) -> None:
         """`is_trigger`: it is the trigger of a statement that acts, which speaks EPL."""
         select = relation_binder.with_criteria(select, site.catalog) if select.into_table else select
-        self.select, self.asked = lookups.split(select, site.catalog)
+        self.select, self.lookup_joins = lookups.split(select, site.catalog)
         self.site = site
         if select.context is not None:
             self.site = _in_partitions(site, select.context, select.in_context)
         self.problems = site.problems
         self.subqueries: list[SubqueryPlan] = []
-        self.carried: list[AskPlan] = []
+        self.carried: list[LookupPlan] = []
         """What the subqueries over tables of stores ask for."""
-        self.sources = SourceBinder(self.select, self.asked, self.site, self._subquery, is_trigger=is_trigger)
+        self.sources = SourceBinder(
+            self.select, self.lookup_joins, self.site, self._subquery, is_trigger=is_trigger
+        )
         kind = kind_of(self.select, self.sources.streams, self.site)
         self.kind = replace(kind, epl=True) if is_trigger else kind
         self.scope = self.sources.scope
@@ -99,15 +101,15 @@ class SelectBinder:
         order_by = tuple(map(self._criterion, select.order_by))
         output = None if select.output is None else OutputLimitBinder(binder).bind(select.output)
         into_table = relation_binder.bind_into(binder, select, group_by, items)
-        asks = (*lookups.bind_asks(binder, self.asked, joins), *self.carried)
+        lookup_plans = (*lookups.bind_joins(binder, self.lookup_joins, joins), *self.carried)
         plan = Plan(
             text=self.site.text,
             mode=self.kind.mode,
             sources=sources,
-            items=lookups.without_answers(items, asks),
+            items=lookups.without_answers(items, lookup_plans),
             options=self.site.options,
             joins=joins,
-            asks=asks,
+            lookups=lookup_plans,
             window=window,
             where=where,
             group_by=group_by,
@@ -135,7 +137,7 @@ class SelectBinder:
     def _sources(self) -> tuple[SourcePlan, ...]:
         """Check and bind FROM; the clauses after it see its columns and the aliases of SELECT."""
         check_clauses(self.problems, self.select, self.sources.streams)
-        lookups.check(self.problems, self.asked, self._instead_of_waiting())
+        lookups.check(self.problems, self.lookup_joins, self._instead_of_waiting())
         relation_binder.check_sources(self.problems, self.select.sources, self.sources.streams)
         sources = self.sources.plans(self.kind.mode)
         self.scope.aliases = {item.alias: item for item in self.select.items if item.alias}
@@ -302,8 +304,8 @@ class SelectBinder:
             message = "IN, ANY and ALL compare with one column"
             self.problems.error("B209", message, node.span, "select one column")
         whole = plan.aggregates and not inner.scope.correlated and plan.row_kind == "aggregate"
-        is_asked = any(stream.kind == "asked" for stream in inner.sources.streams)
-        if plan.sources and not (whole or is_asked or all(source.keeps for source in plan.sources)):
+        is_in_store = any(stream.kind == "store" for stream in inner.sources.streams)
+        if plan.sources and not (whole or is_in_store or all(source.keeps for source in plan.sources)):
             self.problems.error(
                 "B209", "a subquery needs a window to read from", node.span, "for example E#lastevent"
             )
@@ -313,10 +315,10 @@ class SelectBinder:
             self.problems.error("B322", message, plan.prevs[0].span, hint)
         if plan.joins or plan.output or plan.insert:
             self.problems.error("B209", "a subquery reads one stream, without output limit", node.span)
-        elif is_asked:
+        elif is_in_store:
             plan = self._carried(plan, inner.select.sources[0], scope)
         outer = tuple(source.alias for source in inner.scope.sources[inner.scope.own :])
-        correlated = is_asked or inner.scope.correlated
+        correlated = is_in_store or inner.scope.correlated
         columns = row_columns(inner.scope, kind, plan.items)
         if columns is not None:
             scope.subquery_rows[len(self.subqueries)] = columns
@@ -332,8 +334,8 @@ class SelectBinder:
             lookups.refuse(self.problems, source.name, source.span, instead)
             return plan
         is_first = scope.sources[0] is self.scope.sources[0]
-        ask, plan = lookups.carried(self.problems, plan, source, len(self.carried), reads_first=is_first)
-        self.carried.append(ask)
+        lookup, plan = lookups.carried(self.problems, plan, source, len(self.carried), reads_first=is_first)
+        self.carried.append(lookup)
         return plan
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sql.aggregates.plain_values import decode, encode
 from sql.catalog.declaration_checks import check_declaration
-from sql.catalog.own import Own
+from sql.catalog.partition_places import Own
 from sql.catalog.step_loop import StepLoop
 from sql.errors import SqlError, did_you_mean
 from sql.record import Record, field, replace
@@ -23,9 +23,9 @@ from sql.syntax import ColumnDefinition, ColumnType, CreateExpression, CreateStr
 from sql.types import Type, declared_type, type_named
 
 if TYPE_CHECKING:
-    from sql.plan.asks import Request
     from sql.plan.context_plan import ContextPlan
     from sql.plan.declared import VariableDeclaration
+    from sql.plan.lookup_plan import Request
 
 VALIDATION: dict[str, Literal["none", "intake", "rules"]] = {"true": "rules", "intake": "intake"}
 """The place where messages are checked, by STRICT_VALIDATION."""
@@ -37,7 +37,7 @@ FILE_ROWS = 9999
 WORDS = {
     "scan": "scan table",
     "lookup": "lookup table",
-    "asked": "lookup table of a store",
+    "store": "lookup table of a store",
     "window": "named window",
 }
 """Kinds of streams in messages; others are called what they are."""
@@ -51,10 +51,10 @@ class Stream(Record):
     timestamp: str | None = None
     timestamp_format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    kind: Literal["stream", "scan", "lookup", "asked", "window", "table"] = "stream"
+    kind: Literal["stream", "scan", "lookup", "store", "window", "table"] = "stream"
     """A stream, a table of the newest rows, a lookup table before it is made, one that is queried event by
-    event (`Catalog.asked`), a named window, a table of EPL: the last two are relations, with their rows in
-    `Catalog.relations`."""
+    event (`Catalog.lookup_tables`), a named window, a table of EPL: the last two are relations, with their
+    rows in `Catalog.relations`."""
     declared: tuple[ColumnDefinition, ...] = ()
     """The columns with their full types, as STRICT_VALIDATION checks them."""
 
@@ -163,8 +163,8 @@ class Catalog:
         """The variables and relations that texts read from the partition at work."""
         self.expressions: dict[str, CreateExpression] = {}
         """The declared expressions, by name."""
-        self.asked: dict[str, Any] = {}
-        """Tables that are queried event by event (`sql.engine.asking`)."""
+        self.lookup_tables: dict[str, Any] = {}
+        """Tables that are queried event by event (`sql.engine.lookups`)."""
         self.requests: list[Request] | None = None
         """The requests to stores. None: no store is queried, and tables keep the rows they receive."""
         self.loop = StepLoop()

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from sql.algebra.accumulators import LocalGroups
-from sql.algebra.derived.statistics import Nobody
+from sql.algebra.derived.statistics import NoOwner
 from sql.algebra.join.join_sources import join_code
 from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.operator import Operator
@@ -83,7 +83,7 @@ class Program(SharedCode):
         """The window of the only stream, as instances have it."""
         if self.plan.joins or self.plan.sources[0].relation is not None:
             return None
-        return self.builders[0].build(now_ms, Nobody(), lambda: now_ms)
+        return self.builders[0].build(now_ms, NoOwner(), lambda: now_ms)
 
     def _builder(self, source: SourcePlan) -> WindowBuilder:
         functions = self.function_set(joined=source.rows_are_tuples)
@@ -188,7 +188,7 @@ def store_of(source: SourcePlan, code: CorrelatedCode, env: Environment) -> Rows
     return Pulled(as_seen(source, env), code.passes)
 
 
-class AloneCode:
+class UncorrelatedCode:
     """A subquery that reads nothing of the event around it: a query of its own."""
 
     def __init__(self, part: SubqueryPlan, env: Environment) -> None:
@@ -201,13 +201,14 @@ class AloneCode:
         self.finder = finder_of(self.program) if self.reads_relations else None
 
 
-SubqueryCode = CorrelatedCode | AloneCode
+SubqueryCode = CorrelatedCode | UncorrelatedCode
 
 
 def subqueries_of(parts: Sequence[SubqueryPlan], around: SharedCode) -> list[SubqueryCode]:
     """The code of each subquery of a statement."""
     return [
-        CorrelatedCode(part, around) if _is_searched(part) else AloneCode(part, around.env) for part in parts
+        CorrelatedCode(part, around) if _is_searched(part) else UncorrelatedCode(part, around.env)
+        for part in parts
     ]
 
 

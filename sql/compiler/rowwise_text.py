@@ -2,7 +2,7 @@
 
 push(rows, now_ms, made)           the loop over events of one instant, whose rows it adds to `made`
 push(rows, times, out)             that of event time, with an emission for each row
-pour(rows, rules, now_ms, out)     the loop of a family: rules that differ in name and first condition alone
+push_into(rows, rules, now_ms, out)   the loop of a family: rules that differ only in name and first condition
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.types import key_of
 
-Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
+PushInto = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
 """Takes events, the rule each is for, the instant, and the list that results are added to;
 returns the events that failed."""
 
@@ -133,7 +133,7 @@ class RowwiseText:
     # --- many rules at once ---------------------------------------------------------------------------------
 
     @cached_property
-    def family(self) -> tuple[Hashable, Callable[[], Pour], bool] | None:
+    def family(self) -> tuple[Hashable, Callable[[], PushInto], bool] | None:
         """The part shared by all rules that differ from this one in name and first condition alone; what
         compiles a loop for them; whether every event comes out of it.
 
@@ -151,14 +151,14 @@ class RowwiseText:
             (name, value if isinstance(value, frozenset) else Same(value)) for name, value in bound.items()
         )
         signature = intern(text.text), frozenset(used)
-        return signature, lambda: Generated(*self._family_loop())["pour"], not self._rest_of_conditions()
+        return signature, lambda: Generated(*self._family_loop())["push_into"], not self._rest_of_conditions()
 
     def _family_loop(self) -> tuple[SourceWriter, dict[str, Any]]:
         """The loop of the family, and the values that its names stand for."""
         writer, names = SourceWriter(), Names()
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission}
         loop = self._loop(writer, names)
-        with writer.block("def pour(rows, rules, now_ms, out):"):
+        with writer.block("def push_into(rows, rules, now_ms, out):"):
             writer.line("failed = []")
             each, attempt = "for e, q in zip(rows, rules):", "failed.append((q, e))"
             with writer.block(each), writer.attempt(attempt, reads_error=False):

@@ -63,8 +63,8 @@ class SharedCode:
         return FunctionSet(self.catalog, self.context, self.warnings, **options)
 
 
-class Seat:
-    """The data of one instance that shared functions read; an instance takes its seat when it begins work.
+class InstanceData:
+    """The data of one instance that shared functions read; an instance installs them when it begins work.
 
     partition  the properties of its context partition, None outside of contexts
     answers    the values of its subqueries
@@ -78,7 +78,7 @@ class Seat:
         self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
         self.answers = answers
 
-    def take(self, now_ms: int) -> None:
+    def install(self, now_ms: int) -> None:
         """Begin work of the instance at this instant."""
         code = self.code
         code.context.now_ms = now_ms

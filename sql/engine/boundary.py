@@ -49,7 +49,7 @@ class Boundary:
                 suspended.difference_update(rested)
             before = len(out)
             try:
-                woken = entry.query.pour(entry.type or stream, mine, times, out)
+                woken = entry.query.push_into(entry.type or stream, mine, times, out)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 for query in entry.queries:
                     out += self.defect(query.name, mine, first_of(times), error)

@@ -12,9 +12,9 @@ from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import QueryDecorator, Running, put_back
 from sql.engine.start import load, start
 from sql.errors import NOWHERE, CorruptState, SqlError
-from sql.plan.asks import ready_stream
-from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.plan.declared import LookupDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan, UpdateStreamPlan
+from sql.plan.lookup_plan import ready_stream
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
@@ -88,11 +88,11 @@ class Deployment:
             assert isinstance(query, DeclaringStatement)
             self.catalog.relations[acts.name] = query.relation
             query.relation.bounded.wake = lambda: self.timers.schedule(name)
-        elif isinstance(acts, AskedDeclaration):
-            from sql.engine.asking.asked_table import AskedStatement
+        elif isinstance(acts, LookupDeclaration):
+            from sql.engine.lookups.lookup_table import LookupStatement
 
-            assert isinstance(query, AskedStatement)
-            self.catalog.asked[acts.name] = query.table
+            assert isinstance(query, LookupStatement)
+            self.catalog.lookup_tables[acts.name] = query.table
         elif isinstance(acts, UpdateStreamPlan):
             from sql.engine.relations.update_stream import UpdateStreamStatement
 
@@ -117,8 +117,8 @@ class Deployment:
         acts = query.plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
             self.catalog.relations.pop(acts.name, None)
-        if isinstance(acts, AskedDeclaration):
-            self.catalog.asked.pop(acts.name, None)
+        if isinstance(acts, LookupDeclaration):
+            self.catalog.lookup_tables.pop(acts.name, None)
         if isinstance(acts, UpdateStreamPlan):
             self.dispatch.before.remove(name)
         if (member := self.roster.members.get(name)) is not None:
@@ -208,7 +208,7 @@ def streams_of(name: str, plan: Plan) -> tuple[str, ...]:
     """The streams whose events the query of a plan takes; `update istream` has those before."""
     if isinstance(plan.acts, UpdateStreamPlan):
         return ()
-    waits = plan.asks and plan.acts is not None
+    waits = plan.lookups and plan.acts is not None
     return (*plan.streams, ready_stream(name)) if waits else plan.streams
 
 

@@ -24,7 +24,7 @@ from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.steps import without
 from sql.engine.time_stamps import by_instant
 from sql.errors import DataError
-from sql.plan.declared import AskedDeclaration, TableDeclaration, WindowDeclaration
+from sql.plan.declared import LookupDeclaration, TableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
 from sql.rows import MakeRow, Shape, as_it_is
@@ -89,7 +89,7 @@ class Engine:
         query = self.queries.get(name)
         declared = None if query is None else query.plan.acts
         self.deployment.remove(name)
-        if isinstance(declared, WindowDeclaration | TableDeclaration | AskedDeclaration):
+        if isinstance(declared, WindowDeclaration | TableDeclaration | LookupDeclaration):
             self.catalog.streams.pop(declared.name, None)
 
     # --- events ---------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ At = int | Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Kin(Generic[Q]):
+class FamilyKind(Generic[Q]):
     """The common parts of the rules of a family; equal signatures make one family."""
 
     signature: Hashable

@@ -25,13 +25,13 @@ from types import MappingProxyType
 from typing import Any
 
 from sql.emission import Emission
-from sql.engine.families import At, Family, Kin
+from sql.engine.families import At, Family, FamilyKind
 from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition, indexable
 from sql.engine.query import Running, RunningQuery
 from sql.engine.rowwise_query import Rowwise, row_family_of
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.window_family import window_family_of
-from sql.engine.sharing import Party
+from sql.engine.sharing import Cohort
 from sql.rows import Shape, attribute_name
 
 _order = attrgetter("order")
@@ -45,10 +45,10 @@ INDEX_MIN = FAMILY_MIN = 8
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A rule in the index, or a party of rules, and its part of the batch that is being routed."""
+    """A rule in the index, or a cohort of rules, and its part of the batch that is being routed."""
 
     order: int
-    query: Running | Party[Any, Any]
+    query: Running | Cohort[Any, Any]
     queries: tuple[Running, ...]
     """The rules it stands for; it has the name of the first."""
     name: str
@@ -67,14 +67,14 @@ class Entry:
         self.seen = 0
 
 
-def entry_of(query: Running | Party[Any, Any], order: int, type_: str | None) -> Entry:
+def entry_of(query: Running | Cohort[Any, Any], order: int, type_: str | None) -> Entry:
     """The entry of a rule, or of rules that may share work; `type_` as in `Entry`."""
-    queries = query.queries if isinstance(query, Party) else (query,)
-    emits_as_made = isinstance(query, Party | Rowwise) and query.plan.emits_as_made
+    queries = query.queries if isinstance(query, Cohort) else (query,)
+    emits_as_made = isinstance(query, Cohort | Rowwise) and query.plan.emits_as_made
     return Entry(order, query, queries, queries[0].name, emits_as_made, type_)
 
 
-def kin_of(query: Running | Party[Any, Any]) -> Kin[Any] | None:
+def family_kind_of(query: Running | Cohort[Any, Any]) -> FamilyKind[Any] | None:
     """The family of all rules that differ from this one in the constants of their first condition."""
     if isinstance(query, Rowwise):
         return row_family_of(query)
@@ -92,7 +92,7 @@ class ColumnIndex:
         self.bounds: list[Any] = []
         self.stretches: list[list[Entry]] = [[]]
         self.entries: list[Entry] = []
-        self.families: dict[Hashable, list[tuple[Equal, Entry, Kin[Any]]]] = {}
+        self.families: dict[Hashable, list[tuple[Equal, Entry, FamilyKind[Any]]]] = {}
         """The rules that are alike, until all are there."""
         self.large: list[Family[Any, Any]] = []
 
@@ -102,7 +102,7 @@ class ColumnIndex:
         if isinstance(condition, Range):
             self.ranges.append((condition, entry))
             return
-        kin = kin_of(entry.query)
+        kin = family_kind_of(entry.query)
         if kin is None:
             self._add_values(condition, entry)
         else:
@@ -119,7 +119,7 @@ class ColumnIndex:
         self.families.clear()
         return self._cut()
 
-    def _form(self, members: list[tuple[Equal, Entry, Kin[Any]]]) -> None:
+    def _form(self, members: list[tuple[Equal, Entry, FamilyKind[Any]]]) -> None:
         wanted = Counter(value for condition, _, _ in members for value in set(condition.values))
         family = members[0][2].found() if len(members) >= FAMILY_MIN else None
         for condition, entry, _ in members:
@@ -230,7 +230,7 @@ class FilterIndex:
     def __init__(
         self,
         rules: Iterable[Running],
-        parties: Sequence[Party[Any, Any]] = (),
+        cohorts: Sequence[Cohort[Any, Any]] = (),
         types: Mapping[str, Sequence[str]] = MappingProxyType({}),
         *,
         order_matters: bool = False,
@@ -244,19 +244,19 @@ class FilterIndex:
         self.columns: dict[tuple[str, str, Shape], ColumnIndex] = {}
         self.always: list[Entry] = []
         self.indexed: dict[str, Entry] = {}
-        self.parties = {name: party for party in parties for name in party.names}
+        self.cohorts = {name: cohort for cohort in cohorts for name in cohort.names}
         """The rules that may share work with others."""
         for place, query in enumerate(rules):
-            party = self.parties.get(query.name)
-            if party is None or party.names[0] == query.name:
+            cohort = self.cohorts.get(query.name)
+            if cohort is None or cohort.names[0] == query.name:
                 for type_ in types.get(query.name, (None,)):
-                    self._add(entry_of(party or query, place, type_))
+                    self._add(entry_of(cohort or query, place, type_))
         self._finish()
 
     def _add(self, entry: Entry) -> None:
         query = entry.query
         condition = indexable(first_condition(query.plan))
-        shape = query.shape if isinstance(query, RunningQuery | Party) else None
+        shape = query.shape if isinstance(query, RunningQuery | Cohort) else None
         if condition is None or shape is None:
             self.always.append(entry)
             return
@@ -316,7 +316,7 @@ class FilterIndex:
 
     def shares_with(self, name: str) -> list[str]:
         """The rules that share groups with this one."""
-        return self.parties[name].shares_with(name) if name in self.parties else []
+        return self.cohorts[name].shares_with(name) if name in self.cohorts else []
 
     def reconcile(self) -> None:
         """Count for the rules the events that the index kept away from them."""
@@ -328,6 +328,6 @@ class FilterIndex:
                     entry.seen += met
         for entry in self.indexed.values():
             entry.reconcile(self.total)
-        for party in dict.fromkeys(self.parties.values()):
-            party.reconcile()
+        for cohort in dict.fromkeys(self.cohorts.values()):
+            cohort.reconcile()
         self.total = 0

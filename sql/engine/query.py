@@ -49,7 +49,7 @@ class Running(ABC):
             out += self.push(stream, [row], at_ms)
         return out
 
-    def pour(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
+    def push_into(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
         """Take events, with the results added to those of other rules; the rules that may have a new
         deadline."""
         out += self.push(stream, rows, at) if isinstance(at, int) else self.push_timed(stream, rows, at)

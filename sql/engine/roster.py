@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from sql.catalog.streams import Catalog
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.event_time.shared_stage import StageParty
+from sql.engine.event_time.shared_stage import StageCohort
 from sql.engine.filter_index import FilterIndex
 from sql.engine.interplay import interact
 from sql.engine.query import Running
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.sampled.shared_groups import GroupParty
-from sql.engine.sharing import Defect, parties
+from sql.engine.sampled.shared_groups import GroupCohort
+from sql.engine.sharing import Defect, cohorts
 from sql.plan.arrival import reads_on_arrival
-from sql.plan.declared import AskedDeclaration, TableDeclaration, WindowDeclaration
+from sql.plan.declared import LookupDeclaration, TableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 from sql.plan.walk import read_on_change
 
@@ -100,7 +100,7 @@ class Roster:
         beside other sources. `in_pattern`: a pattern reads it."""
         plan = self.queries[name].plan
         acts = plan.acts
-        if stream in self.catalog.asked and not isinstance(acts, AskedDeclaration):
+        if stream in self.catalog.lookup_tables and not isinstance(acts, LookupDeclaration):
             return  # a table of a store is queried, not read
         relation = self.catalog.relations.get(stream)
         fills = isinstance(acts, TableDeclaration) and name not in self.members
@@ -176,8 +176,8 @@ class Roster:
         index = self.indexes.get(stream)
         if index is None:
             rules, defect = [self.queries[name] for name in self.readers_of(stream)], self.on_defect
-            groups = parties(rules, SampledQuery, GroupParty, defect)
-            stages = parties(rules, EventTime, StageParty, defect)
+            groups = cohorts(rules, SampledQuery, GroupCohort, defect)
+            stages = cohorts(rules, EventTime, StageCohort, defect)
             # In event time each rule has a context of its own, which is neither a member nor a host.
             used = {name for name, host in self.hosts.items() if host.members}
             in_context = any(name in self.members or name in used for name in self.readers_of(stream))

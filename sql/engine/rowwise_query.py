@@ -8,10 +8,10 @@ from itertools import islice
 from typing import Any
 
 from sql.algebra.derived.analytic import analytic_stage
-from sql.compiler.rowwise_text import Pour, RowwiseText
+from sql.compiler.rowwise_text import PushInto, RowwiseText
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission, Row, singles
-from sql.engine.families import At, Family, Kin
+from sql.engine.families import At, Family, FamilyKind
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.time_stamps import time_stamp
 from sql.plan.logical import Plan
@@ -44,10 +44,10 @@ class Rowwise(RunningQuery, Running):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one instant."""
         out: list[Emission] = []
-        self.pour(stream, rows, now_ms, out)
+        self.push_into(stream, rows, now_ms, out)
         return out
 
-    def pour(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
+    def push_into(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
         if not isinstance(at, int):
             out += self.push_timed(stream, rows, at)
             return ()
@@ -66,7 +66,7 @@ class Rowwise(RunningQuery, Running):
     def again(self, row: object, now_ms: int, out: list[Emission]) -> None:
         """An event that failed in the family's loop, which has counted it."""
         self.counts["events_in"] -= 1
-        self.pour("", (row,), now_ms, out)
+        self.push_into("", (row,), now_ms, out)
         self.failed += 1
 
     def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
@@ -114,22 +114,22 @@ class Rowwise(RunningQuery, Running):
         self.context.start_ms = snapshot["start"]
 
 
-def row_family_of(query: Rowwise) -> Kin[Rowwise] | None:
+def row_family_of(query: Rowwise) -> FamilyKind[Rowwise] | None:
     """The family of all rules that differ from this one in name and first condition only."""
     found = query.text.family if query.plan.emits_as_made else None
     if found is None:
         return None
     signature, compiled, is_open = found
-    return Kin(signature, lambda: RowFamily(compiled(), is_open))
+    return FamilyKind(signature, lambda: RowFamily(compiled(), is_open))
 
 
 class RowFamily(Family[Rowwise, Rowwise]):
-    """Rules of one row per event. `pour` is the loop; `is_open`: whether every event it gets comes out,
+    """Rules of one row per event. `push_into` is the loop; `is_open`: whether every event it gets comes out,
     because there is no further condition."""
 
-    def __init__(self, pour: Pour, is_open: bool) -> None:
+    def __init__(self, push_into: PushInto, is_open: bool) -> None:
         super().__init__()
-        self.pour = pour
+        self.push_into = push_into
         self.is_open = is_open
         self.given: Counter[str] = Counter()
         """Emissions by rule since the last reconciling."""
@@ -140,7 +140,7 @@ class RowFamily(Family[Rowwise, Rowwise]):
     def run(self, given: list[Rowwise], rows: Sequence[Any], at: At, out: list[Emission]) -> None:
         assert isinstance(at, int)
         before = len(out)
-        failed = self.pour(rows, given, at, out)
+        failed = self.push_into(rows, given, at, out)
         if not self.is_open:
             self.given.update([emission.rule for emission in islice(out, before, None)])
         for query, row in failed:

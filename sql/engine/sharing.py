@@ -1,9 +1,9 @@
 """Rules of one stream that share work: groups (`sql.engine.sampled.shared_groups`), or a stage of event time
 (`sql.engine.event_time.shared_stage`).
 
-Rules with equal signatures are a **party**, one entry of the filter index. Those of them whose state is equal
-share, in one set or several; the others work alone. A rule leaves its set with a copy of the state, and joins
-again when the states are equal.
+Rules with equal signatures are a **cohort**, one entry of the filter index. Those of them whose state is
+equal share, in one set or several; the others work alone. A rule leaves its set with a copy of the state, and
+joins again when the states are equal.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Q = TypeVar("Q", bound=Running)
 S = TypeVar("S", bound=Shared)
 
 
-class Party(ABC, Generic[Q, S]):
+class Cohort(ABC, Generic[Q, S]):
     """Rules that may share work."""
 
     shape: Shape | None = None
@@ -58,15 +58,15 @@ class Party(ABC, Generic[Q, S]):
         self.alone: list[Q] = []
         self.woken: list[str] = []
 
-    def pour(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
+    def push_into(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
         """Events for all members; the rules whose deadline has changed."""
         self.woken = []
         self.regroup(first_of(at))
         alone = tuple(self.alone)
         for shared in tuple(self.shared):
-            self.pour_together(shared, stream, rows, at, out)
+            self.push_together(shared, stream, rows, at, out)
         for query in alone:
-            self.pour_alone(query, stream, rows, at, out)
+            self.push_alone(query, stream, rows, at, out)
         return self.woken
 
     @abstractmethod
@@ -74,14 +74,14 @@ class Party(ABC, Generic[Q, S]):
         """Find out which members share before events come."""
 
     @abstractmethod
-    def pour_together(self, shared: S, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> None:
+    def push_together(self, shared: S, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> None:
         """Events for members that share."""
 
-    def pour_alone(self, query: Q, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> None:
+    def push_alone(self, query: Q, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> None:
         """Events for a member that works alone."""
         deadline = query.next_deadline()
         try:
-            query.pour(stream, rows, at, out)
+            query.push_into(stream, rows, at, out)
         except Exception as error:  # noqa: BLE001 - the rule boundary
             out += self.defect(query.name, rows, first_of(at), error)
         if query.next_deadline() != deadline:
@@ -106,13 +106,13 @@ class Signed(Protocol):
 
 
 R = TypeVar("R", bound=Signed)
-P = TypeVar("P", bound=Party[Any, Any])
+P = TypeVar("P", bound=Cohort[Any, Any])
 
 
-def parties(
+def cohorts(
     rules: Iterable[Running], kind: type[R], make: Callable[[Sequence[R], Defect], P], defect: Defect
 ) -> list[P]:
-    """The parties among the rules of a kind, in order."""
+    """The cohorts among the rules of a kind, in order."""
     alike: dict[Hashable, list[R]] = {}
     for query in rules:
         if isinstance(query, kind):

@@ -19,16 +19,16 @@ from sql.engine.query import MakeInstance, Running
 from sql.engine.rowwise_query import Rowwise
 from sql.engine.sampled.sampled_code import SampledCode
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.plan.declared import AskedDeclaration
+from sql.plan.declared import LookupDeclaration
 from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
-    from sql.engine.asking.asking_query import Asking
+    from sql.engine.lookups.lookup_query import LookupQuery
 
 
 def load(plan: Plan) -> None:
     """Import what `start` needs for a plan."""
-    if plan.asks:
+    if plan.lookups:
         _asking()
     if not (_reads_events(plan) and is_rowwise(plan)):
         compiler(plan)
@@ -46,14 +46,14 @@ def start(plan: Plan, env: Environment, *, by_instants: bool = False) -> Running
         query = compiler(plan, by_instants=by_instants)(env)(env)
     if reads_events and plan.timestamp is not None:
         query = EventTime(query, env)
-    return _asking()(query, env) if plan.asks else query
+    return _asking()(query, env) if plan.lookups else query
 
 
-def _asking() -> type[Asking]:
+def _asking() -> type[LookupQuery]:
     """The stage of a rule behind its joins with stores."""
-    from sql.engine.asking.asking_query import Asking
+    from sql.engine.lookups.lookup_query import LookupQuery
 
-    return Asking
+    return LookupQuery
 
 
 def _reads_events(plan: Plan) -> bool:
@@ -64,10 +64,10 @@ def _reads_events(plan: Plan) -> bool:
 def compiler(plan: Plan, *, by_instants: bool = False) -> Callable[[Environment], MakeInstance]:
     """The function that compiles a plan, given the environment of the first instance, and gives what makes
     instances."""
-    if isinstance(plan.acts, AskedDeclaration):
-        from sql.engine.asking.asked_table import AskedStatement
+    if isinstance(plan.acts, LookupDeclaration):
+        from sql.engine.lookups.lookup_table import LookupStatement
 
-        return lambda env: partial(AskedStatement, plan)
+        return lambda env: partial(LookupStatement, plan)
     if plan.acts is not None:
         from sql.engine.relations.acting_code import ACTING
 

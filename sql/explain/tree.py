@@ -150,7 +150,7 @@ def _source(source: SourcePlan, plan: Plan, part: SubqueryPlan | None = None) ->
         return TreeNode(
             f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}"
         )
-    asks = "".join(f", asking {ask.table} by {' and '.join(ask.columns)}" for ask in plan.asks)
+    asks = "".join(f", asking {lookup.table} by {' and '.join(lookup.columns)}" for lookup in plan.lookups)
     asked = asks if source is plan.sources[0] else ""
     node = TreeNode(f"stream {source.stream}{alias}{asked}", f"reads {reads}")
     if source.pattern is not None:
@@ -236,7 +236,7 @@ def removal(plan: Plan) -> Removal:
         return Removal.NEVER if leaves_at_once(plan.window) else Removal.FIFO
     if not plan.sources or plan.sources[0].relation is not None:
         return Removal.ANY
-    from sql.algebra.derived.statistics import Nobody
+    from sql.algebra.derived.statistics import NoOwner
     from sql.algebra.window_builder import WindowBuilder
     from sql.codegen.support import Warnings
     from sql.explain.stand_ins import variables_of
@@ -246,7 +246,7 @@ def removal(plan: Plan) -> Removal:
     try:
         functions = FunctionSet(variables_of(plan), context, Warnings(), joined=source.rows_are_tuples)
         builder = WindowBuilder(source, plan.options, functions)
-        return builder.build(0, Nobody(), lambda: 0).departure
+        return builder.build(0, NoOwner(), lambda: 0).departure
     except DATA_ERRORS:
         return Removal.ANY
 

@@ -75,7 +75,7 @@ class TableDeclaration(Record):
     bounds: Bounds = Bounds()
 
 
-class AskedDeclaration(Record):
+class LookupDeclaration(Record):
     """A table whose rows an external store answers for. `columns` None: those of the store.
 
     key     the column whose newest row counts, of a table that its source fills; None: a store is queried
@@ -108,5 +108,5 @@ class VariableDeclaration(Record):
     event: str = ""
 
 
-Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration | AskedDeclaration
+Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration | LookupDeclaration
 """The declarations of a declaring statement."""

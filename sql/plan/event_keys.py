@@ -52,7 +52,7 @@ def _check_alone(plan: Plan) -> None:
         )
     if relations := sorted(plan.relations):
         raise NotKeyed(f"the rule uses the table or window '{relations[0]}', which all keys share")
-    if plan.asks:
+    if plan.lookups:
         raise NotKeyed("the rule asks an outside store", hint="join with data of the events themselves")
     if any(slot.kind in ("variable", "arrived") for slot in slots_of(plan)):
         raise NotKeyed("the rule reads a variable, which all keys share", hint="write its value")

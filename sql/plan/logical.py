@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Literal
 
 from sql.errors import Problem
-from sql.plan.asks import AskPlan
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, slot_kinds
 from sql.plan.clauses import (
     Criterion,
@@ -27,6 +26,7 @@ from sql.plan.clauses import (
 )
 from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import Declaration
+from sql.plan.lookup_plan import LookupPlan
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import PatternPlan
 from sql.plan.signature import Parts, state_signature
@@ -219,7 +219,7 @@ class Plan(Record, dict=True):
     into_table: IntoTable | None = None
     relations: frozenset[str] = frozenset()
     """The named windows and tables that the query reads: as sources, by subqueries, by key."""
-    asks: tuple[AskPlan, ...] = ()
+    lookups: tuple[LookupPlan, ...] = ()
     """The requests to external stores before an event of the first source enters the rule."""
     acts: Acts | Declaration | None = None
     """The action of a triggered statement, or the declaration of a declaring one; None for a query."""
@@ -359,7 +359,7 @@ class Plan(Record, dict=True):
             ("the stream's timestamp", self.timestamp), ("the option zone", self.options.zone),
             ("the option lateTolerance", self.options.late_tolerance_ms), ("INTO TABLE", self.into_table),
             *([("GROUP BY", self.grouping_sets)] if self.grouping_sets and not self.into_table else []),
-            *([("JOIN", self.asks)] if self.asks else []),
+            *([("JOIN", self.lookups)] if self.lookups else []),
             *([("JOIN", "rows between")] if _keeps_between(self) else []),
             *([] if self.acts is None else [("ON", self.acts)]),
         ]  # fmt: skip

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sql.plan.declared import (
-    AskedDeclaration,
     IndexDeclaration,
+    LookupDeclaration,
     TableDeclaration,
     VariableDeclaration,
     WindowDeclaration,
@@ -21,10 +21,10 @@ class RelationPlan(Record):
     indexes: tuple[IndexDeclaration, ...] = ()
 
     @property
-    def declaration(self) -> WindowDeclaration | TableDeclaration | AskedDeclaration | VariableDeclaration:
+    def declaration(self) -> WindowDeclaration | TableDeclaration | LookupDeclaration | VariableDeclaration:
         """The declaration of the relation."""
         acts = self.plan.acts
-        declared = WindowDeclaration | TableDeclaration | AskedDeclaration | VariableDeclaration
+        declared = WindowDeclaration | TableDeclaration | LookupDeclaration | VariableDeclaration
         assert isinstance(acts, declared)
         return acts
 
@@ -34,7 +34,7 @@ def relations_of(plan: Plan) -> frozenset[str]:
     levels = () if plan.context is None else plan.context.levels
     patterns = [*plan.patterns, *(pattern for level in levels for pattern in level.patterns)]
     listened = {window for pattern in patterns for window in pattern.windows}
-    return plan.relations | written_by(plan) | {ask.table for ask in plan.asks} | listened
+    return plan.relations | written_by(plan) | {lookup.table for lookup in plan.lookups} | listened
 
 
 def variables_of(plan: Plan) -> frozenset[str]:

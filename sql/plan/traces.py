@@ -17,7 +17,7 @@ def is_stateless(plan: Plan) -> bool:
 
 def leaves_traces(plan: Plan) -> bool:
     """True if an event may have an effect beside the rows that the rule emits for it at once."""
-    beside = plan.acts is not None or plan.into_table is not None or plan.relations or plan.asks
+    beside = plan.acts is not None or plan.into_table is not None or plan.relations or plan.lookups
     return bool(beside) or not is_stateless(plan) or any(_remembers(source) for source in plan.sources)
 
 

@@ -8,6 +8,6 @@
 
 `edge.deploy.lookup_stores` runs them: requests go out, answers come in.
 
-The engine makes the requests and waits itself (`sql.engine.asking`); nothing here delays the loop. Answers
+The engine makes the requests and waits itself (`sql.engine.lookups`); nothing here delays the loop. Answers
 are recorded in the journal before they take effect, as messages are, so a replay sends no request.
 """

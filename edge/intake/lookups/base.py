@@ -12,7 +12,7 @@ from edge.clock import Clock, SystemClock
 from rules.base import Model
 from rules.durations import DurationMs, SecondsMs
 from sql.catalog.streams import Stream
-from sql.plan.asks import AnswerPolicy
+from sql.plan.lookup_plan import AnswerPolicy
 from sql.record import Record, field
 
 Rows = list[dict[str, Any]]

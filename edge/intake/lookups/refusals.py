@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edge.intake.lookups.base import KeyRefused, Refused
-from sql.plan.asks import Request
+from sql.plan.lookup_plan import Request
 
 KEPT_MAX = 1_000
 """The most refusals kept; a further one replaces the oldest."""

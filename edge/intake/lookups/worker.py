@@ -14,7 +14,7 @@ from edge.clock import Clock
 from edge.intake.lookups.base import Lookup, LookupSettings, Refused, Rows, Unanswered
 from edge.intake.lookups.refusals import Refusals
 from sinks.base import wait_until
-from sql.plan.asks import Refusal, Request
+from sql.plan.lookup_plan import Refusal, Request
 
 log = logging.getLogger("penstock.lookups")
 

@@ -27,7 +27,7 @@ START: Final = 1
 _id_of = attrgetter("id")
 
 
-class Living:
+class LivePartitions:
     """A list by id, eight bytes a partition; those that have ended leave it together, when they are half as
     many as the others."""
 
@@ -116,7 +116,7 @@ class Lifecycle:
         self.bodies = bodies
         self.max_partitions = max_partitions
         self.oldest_first = oldest_first
-        self.live = Living()
+        self.live = LivePartitions()
         """The innermost partitions."""
         self.next_id = 0
         self.next_outer = 0
@@ -141,7 +141,7 @@ class Lifecycle:
     def deactivate(self) -> None:
         """The last statement is gone: all partitions vanish, without output."""
         self.root = None
-        self.live = Living()
+        self.live = LivePartitions()
         self.deadlines.clear()
 
     def arrive(self, stream: str, event: Event, now_ms: int) -> Arrival:
@@ -296,7 +296,7 @@ class Lifecycle:
         if state["root"] is not None:
             self.root = self.level(0, None)
             self.root.restore(state["root"], now_ms)
-        self.live = Living(self.live)
+        self.live = LivePartitions(self.live)
         self.next_id, self.next_outer = state["next_id"], state["serial"]
         self.watches = state.get("watches", 0)  # earlier states have none
 

@@ -51,7 +51,7 @@ class Owner(Protocol):
     def fail(self, row: object, error: BaseException) -> None: ...
 
 
-class Nobody:
+class NoOwner:
     """The owner of windows that make no events: those of a named window,
     and of a text without an instance."""
 

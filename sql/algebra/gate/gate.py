@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import BatchView, ContentView
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import EventBatch
 from sql.algebra.intersect import Intersect
 from sql.algebra.operator import FindEvent, Operator, earliest
 from sql.algebra.retain.policies import Policy
-from sql.algebra.sight import BatchSight, Sight
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
 
@@ -119,8 +119,8 @@ class Gate(Gated):
         yield from self.batch.held
         yield from self.batch.generation
 
-    def sight(self, event: Event) -> Sight:
-        return BatchSight(self.batch.of(event))
+    def view_from(self, event: Event) -> ContentView:
+        return BatchView(self.batch.of(event))
 
     def snapshot(self) -> list[Saved]:
         return [*self.policies.snapshot(), self.batch.snapshot()]

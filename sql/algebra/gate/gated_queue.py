@@ -21,11 +21,11 @@ from itertools import chain, islice
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import ContentView
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.gate import Gated
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.queues import Queue
-from sql.algebra.sight import Sight
 from sql.codegen.source import SourceWriter
 from sql.errors import CorruptState
 from sql.types import Saved
@@ -105,8 +105,8 @@ class GatedQueue(Gated):
     def held(self) -> Iterable[Event]:
         return chain(self.leaving, self.line.events)
 
-    def sight(self, event: Event) -> Sight:
-        return self.line.sight(event)
+    def view_from(self, event: Event) -> ContentView:
+        return self.line.view_from(event)
 
     def is_blank(self) -> bool:
         return not self.line.events and not self.leaving

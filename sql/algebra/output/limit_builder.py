@@ -7,22 +7,21 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sql.algebra.output.given import (
+from sql.algebra.output.last_valid import LastValid, Value
+from sql.algebra.output.limited_output import LimitedOutput
+from sql.algebra.output.limited_rows import (
     AllGroupEvents,
     AllGroups,
     Everything,
     FirstPerGroup,
     FirstUpdate,
-    Given,
     LastOfTouched,
     LastPerGroup,
     LastRows,
     LastValue,
+    LimitedRows,
     Snapshot,
 )
-from sql.algebra.output.last_valid import LastValid, Value
-from sql.algebra.output.limited_output import LimitedOutput
-from sql.algebra.output.mute import Mute, MuteForEvents, MuteUntil
 from sql.algebra.output.output_triggers import (
     After,
     Always,
@@ -34,6 +33,7 @@ from sql.algebra.output.output_triggers import (
     OutputTrigger,
     WhenExpression,
 )
+from sql.algebra.output.suppression import Suppression, SuppressionForEvents, SuppressionUntil
 from sql.algebra.windows.parameters import period, size
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
@@ -110,7 +110,7 @@ class LimitBuilder(Record):
     def _met(self, condition: Bound | None, then_set: Assignments) -> CountedCondition:
         return counted_condition(condition, then_set, self.functions, self.catalog, self.now_ms)
 
-    def _given(self, output: OutputPlan) -> Given:
+    def _given(self, output: OutputPlan) -> LimitedRows:
         kind, mode = self.plan.row_kind, output.mode
         grouped = kind in ("group", "group_event") and bool(self.plan.group_by)
         if mode == "snapshot":
@@ -127,20 +127,20 @@ class LimitBuilder(Record):
             return LastValue(self.present) if kind == "aggregate" else LastRows()
         return Everything(self.present if kind == "aggregate" else None, ends_empty=kind == "plain")
 
-    def _first_of(self, output: OutputPlan, *, grouped: bool) -> Given:
+    def _first_of(self, output: OutputPlan, *, grouped: bool) -> LimitedRows:
         mute = self._mute(output) if grouped else None
         if mute is None:
             return FirstUpdate(self.plan.selector)
         return FirstPerGroup(mute, is_of_events=self.plan.row_kind == "group_event")
 
-    def _mute(self, output: OutputPlan) -> Mute | None:
+    def _mute(self, output: OutputPlan) -> Suppression | None:
         """The pause of each group after a row of it; None where one condition holds for all groups."""
         functions, zone, every, count = self.functions, self.zone, output.every, output.every_events
         if every is not None:
-            return MuteUntil(lambda now: period(every, functions).add(now, zone))
+            return SuppressionUntil(lambda now: period(every, functions).add(now, zone))
         if output.at:
-            return MuteUntil(self._crontab(output))
-        return None if count is None else MuteForEvents(lambda: size(count, functions))
+            return SuppressionUntil(self._crontab(output))
+        return None if count is None else SuppressionForEvents(lambda: size(count, functions))
 
 
 def counted_condition(

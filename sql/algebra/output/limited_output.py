@@ -1,7 +1,7 @@
 """Output limits: the rows a statement emits when its condition holds.
 
-An `OutputTrigger` decides when; a `Given` keeps the rows until then; a `LimitedOutput` is the two together.
-Without a limit every step is emitted at once.
+An `OutputTrigger` decides when; a `LimitedRows` keeps the rows until then; a `LimitedOutput` is the two
+together. Without a limit every step is emitted at once.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.algebra.output.given import Given, Snapshot
 from sql.algebra.output.last_valid import LastValid
+from sql.algebra.output.limited_rows import LimitedRows, Snapshot
 from sql.algebra.output.output_triggers import After, Always, CountedCondition, EveryEvents, OutputTrigger
 from sql.emission import Out, Update
 from sql.types import Saved
@@ -26,7 +26,7 @@ class LimitedOutput:
     def __init__(
         self,
         condition: OutputTrigger,
-        given: Given,
+        given: LimitedRows,
         after: After | None,
         at_end: CountedCondition | None = None,
         parameter: LastValid[Any] | None = None,

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import ContentView
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
-from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound
@@ -42,8 +42,8 @@ class OnePerKey(Policy):
     def content(self) -> Iterable[Event]:
         return self.by_key.values()
 
-    def sight(self, event: Event) -> Sight:
-        return Sight(self.by_key.values())
+    def view_from(self, event: Event) -> ContentView:
+        return ContentView(self.by_key.values())
 
     def is_blank(self) -> bool:
         return not self.by_key
@@ -155,8 +155,8 @@ class LatestOf(Policy):
     def held(self) -> Iterable[Event]:
         return self.line.content()
 
-    def sight(self, event: Event) -> Sight:
-        return self.line.sight(event)
+    def view_from(self, event: Event) -> ContentView:
+        return self.line.view_from(event)
 
     def is_blank(self) -> bool:
         return self.line.is_blank()

@@ -6,13 +6,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import heappop, heappush, heapreplace
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import NOTHING, ContentView
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.key import too_many_keys
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
-from sql.algebra.sight import NOTHING, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound
@@ -130,9 +130,9 @@ class QueuePerKey(Policy):
     def content(self) -> Iterable[Event]:
         return (event for window in self.instances.values() for event in window.content())
 
-    def sight(self, event: Event) -> Sight:
+    def view_from(self, event: Event) -> ContentView:
         window = self.instances.get(self.key(event))
-        return NOTHING if window is None else window.sight(event)
+        return NOTHING if window is None else window.view_from(event)
 
     def is_blank(self) -> bool:
         return not any(window.events for window in self.instances.values())

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
 from sql.aggregates.structures.ordered_multiset import OrderedMultiset
+from sql.algebra.content_view import ContentView, RankedView
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
-from sql.algebra.sight import RankSight, Sight
 from sql.calendar.period import Period
 
 Entry = tuple[Any, int, Event]
@@ -53,8 +53,8 @@ class Ranked(Policy):
     def content(self) -> Iterable[Event]:
         return (entry[2] for entry in self.entries)
 
-    def sight(self, event: Event) -> Sight:
-        return RankSight(self.entries)
+    def view_from(self, event: Event) -> ContentView:
+        return RankedView(self.entries)
 
     def is_blank(self) -> bool:
         return not self.entries
@@ -178,9 +178,9 @@ class Scheduled(Policy):
     def _in_order(self) -> list[tuple[int, int, Event]]:
         return [entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting]
 
-    def sight(self, event: Event) -> Sight:
+    def view_from(self, event: Event) -> ContentView:
         # A heap is ordered at its head only: a place in the middle needs the rest sorted.
-        return RankSight(OrderedMultiset(entry for entry in self.heap if entry[2] in self.waiting))
+        return RankedView(OrderedMultiset(entry for entry in self.heap if entry[2] in self.waiting))
 
     def is_blank(self) -> bool:
         return not self.waiting

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import ContentView
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.values import ABSENT, pack_value, unpack_value
-from sql.algebra.sight import Sight
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
@@ -124,8 +124,8 @@ class Queue(Policy):
     def content(self) -> Iterable[Event]:
         return self.events
 
-    def sight(self, event: Event) -> Sight:
-        return Sight(self.events)
+    def view_from(self, event: Event) -> ContentView:
+        return ContentView(self.events)
 
     def is_blank(self) -> bool:
         return not self.events

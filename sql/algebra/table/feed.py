@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.content_view import ContentView
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
-from sql.algebra.sight import Sight
 from sql.algebra.table.searched import WindowRelation
 from sql.types import Saved
 
@@ -49,8 +49,8 @@ class Feed(Operator):
     def held(self) -> Iterable[Event]:
         return self.events.values()
 
-    def sight(self, event: Event) -> Sight:
-        return Sight(dict.fromkeys(self.events.values()))
+    def view_from(self, event: Event) -> ContentView:
+        return ContentView(dict.fromkeys(self.events.values()))
 
     def snapshot(self) -> Saved:
         numbers = self.window.numbers()

@@ -17,10 +17,10 @@ from sql.binder.scope import Site, SourceScope
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
 from sql.functions.internal import ROW_VALUE
-from sql.plan.asks import MARK, AskPlan, carrier
 from sql.plan.bound import Apply, Bound, Const, Op, Read, conjuncts, sources_read
 from sql.plan.clauses import ItemPlan, JoinPlan
 from sql.plan.logical import Plan
+from sql.plan.lookup_plan import MARK, LookupPlan, carrier
 from sql.plan.rewriting import with_sources
 from sql.record import replace
 from sql.types import Type
@@ -32,16 +32,16 @@ INSTEAD = "insert the rows into a stream"
 
 def split(select: ast.Select, catalog: Catalog) -> tuple[ast.Select, tuple[ast.Join, ...]]:
     """The statement without the joins with tables of stores, and these joins."""
-    asked = tuple(join for join in select.joins if _is_asked(join.source.name, catalog))
-    return replace(select, joins=tuple(join for join in select.joins if join not in asked)), asked
+    joins = tuple(join for join in select.joins if _is_in_store(join.source.name, catalog))
+    return replace(select, joins=tuple(join for join in select.joins if join not in joins)), joins
 
 
-def _is_asked(name: str, catalog: Catalog) -> bool:
+def _is_in_store(name: str, catalog: Catalog) -> bool:
     stream = catalog.streams.get(name)
-    return stream is not None and stream.kind == "asked"
+    return stream is not None and stream.kind == "store"
 
 
-def scopes(asked: Sequence[ast.Join], catalog: Catalog) -> list[SourceScope]:
+def scopes(joins: Sequence[ast.Join], catalog: Catalog) -> list[SourceScope]:
     """The tables as names see them: behind the sources of the statement."""
     return [
         SourceScope(
@@ -50,14 +50,14 @@ def scopes(asked: Sequence[ast.Join], catalog: Catalog) -> list[SourceScope]:
             catalog.streams[join.source.name].columns,
             carrier=MARK + join.source.alias,
         )
-        for join in asked
+        for join in joins
     ]
 
 
-def check(problems: Problems, asked: Sequence[ast.Join], instead: str | None) -> None:
+def check(problems: Problems, joins: Sequence[ast.Join], instead: str | None) -> None:
     """Report joins with such tables where no event waits for an answer.
     `instead`: see `refuse`; None where events wait."""
-    for join in asked:
+    for join in joins:
         if instead is not None:
             refuse(problems, join.source.name, join.source.span, instead)
         elif join.kind not in ("inner", "left") or join.on is None:
@@ -89,11 +89,12 @@ def refuse(problems: Problems, table: str, span: Span, instead: str) -> None:
     problems.error("B534", f"lookup table '{table}' cannot be asked here", span, instead)
 
 
-def bind_asks(
-    binder: ExpressionBinder, asked: Sequence[ast.Join], joins: Sequence[JoinPlan]
-) -> tuple[AskPlan, ...]:
-    """The plans of these joins. A problem if ON has no key, or a key that the first stream does not have."""
-    for join in asked if any(join.kind in ("right", "full") for join in joins) else ():
+def bind_joins(
+    binder: ExpressionBinder, lookup_joins: Sequence[ast.Join], joins: Sequence[JoinPlan]
+) -> tuple[LookupPlan, ...]:
+    """The plans of these joins with tables of stores. A problem if ON has no key, or a key that the first
+    stream does not have. `joins`: those of streams."""
+    for join in lookup_joins if any(join.kind in ("right", "full") for join in joins) else ():
         binder.problems.error(
             "B534",
             f"lookup table '{join.source.name}' is asked before streams are joined, "
@@ -101,10 +102,10 @@ def bind_asks(
             join.source.span,
             "use INNER or LEFT JOIN",
         )
-    return tuple(_bound(binder, join) for join in asked)
+    return tuple(_bound(binder, join) for join in lookup_joins)
 
 
-def _bound(binder: ExpressionBinder, join: ast.Join) -> AskPlan:
+def _bound(binder: ExpressionBinder, join: ast.Join) -> LookupPlan:
     column = MARK + join.source.alias
     condition = binder.condition(join.on, ON)
     keys, rest = _keyed(condition, lambda part: _key(part, column))
@@ -130,7 +131,7 @@ def _bound(binder: ExpressionBinder, join: ast.Join) -> AskPlan:
                 value.span,
                 "name the stream whose column is the key first in FROM",
             )
-    return AskPlan(join.source.name, column, tuple(keys), tuple(keys.values()), join.kind == "left", rest)
+    return LookupPlan(join.source.name, column, tuple(keys), tuple(keys.values()), join.kind == "left", rest)
 
 
 def _key(part: Bound, column: str) -> tuple[str, Bound] | None:
@@ -163,7 +164,7 @@ def _keyed(
 def refuse_as_sources(problems: Problems, sources: Sequence[ast.Source], streams: Sequence[Stream]) -> None:
     """Report such tables in FROM of a statement, which waits for events."""
     for source, stream in zip(sources, streams, strict=True):
-        if stream.kind == "asked":
+        if stream.kind == "store":
             problems.error(
                 "B534",
                 f"lookup table '{stream.name}' has no events: it is asked for rows",
@@ -173,9 +174,9 @@ def refuse_as_sources(problems: Problems, sources: Sequence[ast.Source], streams
             )
 
 
-def without_answers(items: Sequence[ItemPlan], asks: Sequence[AskPlan]) -> tuple[ItemPlan, ...]:
+def without_answers(items: Sequence[ItemPlan], plans: Sequence[LookupPlan]) -> tuple[ItemPlan, ...]:
     """The items without the rows that events carry: a whole event shows its own columns alone."""
-    return tuple([_own_columns(item, [ask.column for ask in asks]) for item in items] if asks else items)
+    return tuple([_own_columns(item, [plan.column for plan in plans]) for item in items] if plans else items)
 
 
 def _own_columns(item: ItemPlan, carried: list[str]) -> ItemPlan:
@@ -194,7 +195,7 @@ def _own_columns(item: ItemPlan, carried: list[str]) -> ItemPlan:
 
 def carried(
     problems: Problems, plan: Plan, source: ast.Source, number: int, *, reads_first: bool
-) -> tuple[AskPlan, Plan]:
+) -> tuple[LookupPlan, Plan]:
     """The request of a subquery over such a table, `SELECT … FROM device WHERE device.id = reading.dev`,
     and the subquery over the rows that the event carries then.
 
@@ -214,9 +215,9 @@ def carried(
     if own.windows:
         problems.error("B534", f"lookup table '{source.name}' has no data window", source.span, "remove it")
     reads = {name: columns for name, columns in plan.reads.items() if name != own.stream}
-    ask = AskPlan(source.name, column, tuple(keys), tuple(keys.values()), keeps=True, gathers=True)
+    lookup = LookupPlan(source.name, column, tuple(keys), tuple(keys.values()), keeps=True, gathers=True)
     own = replace(own, stream=column)
-    return ask, replace(plan, sources=(own,), where=rest, reads=reads)
+    return lookup, replace(plan, sources=(own,), where=rest, reads=reads)
 
 
 def _own_key(part: Bound) -> tuple[str, Bound] | None:

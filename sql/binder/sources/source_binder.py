@@ -37,7 +37,7 @@ FILTER = Place("a stream's filter", aliases=False, analytics=False, at_arrival=T
 RELATIONS: dict[str, Literal["window", "table", "answer"]] = {
     "window": "window",
     "table": "table",
-    "asked": "answer",
+    "store": "answer",
 }
 """What a source is whose rows are not events of a stream; answers of stores are read in subqueries."""
 
@@ -45,7 +45,7 @@ RELATIONS: dict[str, Literal["window", "table", "answer"]] = {
 class SourceBinder:
     """Binds the sources of one SELECT.
 
-    asked       the joins with tables of stores, whose rows the first source's events carry
+    lookup_joins  the joins with tables of stores, whose rows the first source's events carry
     streams     the stream of each source
     patterns    the patterns of FROM by their place
     scope       the scope of its expressions: the sources, or the tags of the pattern that is the only source
@@ -55,7 +55,7 @@ class SourceBinder:
     def __init__(
         self,
         select: ast.Select,
-        asked: Sequence[ast.Join],
+        lookup_joins: Sequence[ast.Join],
         site: Site,
         bind_subquery: BindSubquery,
         *,
@@ -63,7 +63,7 @@ class SourceBinder:
     ) -> None:
         """`is_trigger`: it is the trigger of a statement that acts."""
         self.select = select
-        self.asked = asked
+        self.lookup_joins = lookup_joins
         self.site = site
         self.bind_subquery = bind_subquery
         self.read_below: dict[int, set[str] | None] = {}
@@ -95,9 +95,9 @@ class SourceBinder:
     def _rows(self) -> Scope:
         """The scope of rows that are composed of the events of all sources."""
         sources = list(map(_seen, self.select.sources, self.streams))
-        sources += lookups.scopes(self.asked, self.site.catalog)
+        sources += lookups.scopes(self.lookup_joins, self.site.catalog)
         seen: set[str] = set()
-        for source in (*self.select.sources, *(join.source for join in self.asked)):
+        for source in (*self.select.sources, *(join.source for join in self.lookup_joins)):
             if source.alias in seen:
                 message = f"two sources are called '{source.alias}'"
                 self.site.problems.error("B205", message, source.span, "give one an alias")

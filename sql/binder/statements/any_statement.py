@@ -133,7 +133,7 @@ def _triggered(
         _plan(statement, binder.site, acts, streams),
         subqueries=acts.subqueries,
         relations=acts.relations if isinstance(acts, TriggerPlan) else frozenset(),
-        asks=binder.asks,
+        lookups=binder.lookup_plans,
     )
 
 

@@ -16,7 +16,6 @@ from sql.binder.select_binder import SelectBinder
 from sql.binder.spread_binder import SpreadBinder
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
-from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound
 from sql.plan.clauses import ItemPlan
 from sql.plan.logical import (
@@ -29,6 +28,7 @@ from sql.plan.logical import (
     SplitPlan,
     TriggerPlan,
 )
+from sql.plan.lookup_plan import LookupPlan
 from sql.plan.options import RuleOptions
 from sql.record import replace
 
@@ -88,12 +88,12 @@ class TriggerBinder:
     def _check_trigger(self) -> None:
         """Report a table in the trigger's place: it has rows, and no events."""
         for stream in self.select.sources.streams:
-            if stream.kind in ("table", "scan", "lookup", "asked"):
+            if stream.kind in ("table", "scan", "lookup", "store"):
                 what, hint = f"table '{stream.name}' has no events", "name the stream whose events change it"
                 self.problems.error("B533", f"{what}: it triggers nothing", self.trigger.span, hint)
 
     @property
-    def asks(self) -> tuple[AskPlan, ...]:
+    def lookup_plans(self) -> tuple[LookupPlan, ...]:
         """The requests of the subqueries, for which an event of the trigger waits."""
         return tuple(self.select.carried)
 
@@ -192,7 +192,8 @@ class TriggerBinder:
     def _actions(self, actions: tuple[ActionPlan, ...]) -> tuple[ActionPlan, ...]:
         """Actions once all subqueries are bound: rows to insert have nothing of what was asked for."""
         return tuple(
-            replace(action, items=lookups.without_answers(action.items, self.asks)) for action in actions
+            replace(action, items=lookups.without_answers(action.items, self.lookup_plans))
+            for action in actions
         )
 
     def _items(

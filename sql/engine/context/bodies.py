@@ -189,7 +189,7 @@ class CellStatement(RunningStatement):
         if cell is not self.cell:
             self.rest()
             self.cell = cell
-            self.seat.partition = cell.partition.row
+            self.instance_data.partition = cell.partition.row
             if self.groups.whole is None:
                 self.groups.by_key = cell.folded
             else:

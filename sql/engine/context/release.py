@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sql.engine.query import Running
 from sql.engine.statement.running_statement import RunningStatement
-from sql.engine.statement.subqueries import Alone, Subqueries
+from sql.engine.statement.subqueries import Subqueries, Uncorrelated
 
 
 def release(instance: Running) -> None:
@@ -24,7 +24,7 @@ def release(instance: Running) -> None:
 
 def _release_all(subqueries: Subqueries) -> None:
     for query in subqueries.queries:
-        if isinstance(query, Alone):
+        if isinstance(query, Uncorrelated):
             release(query.query)
         else:
             _release_all(query.inner)

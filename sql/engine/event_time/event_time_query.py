@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission
-from sql.engine.event_time.stage import Behind, EventTimeStage
+from sql.engine.event_time.stage import EventTimeStage, StageRules
 from sql.engine.query import QueryDecorator, Running
 from sql.plan.traces import is_stateless
 from sql.rows import as_dict
@@ -40,7 +40,7 @@ class EventTime(QueryDecorator):
 
     def leave(self) -> None:
         """Have a stage alone from now on, that has seen the same."""
-        self.stage = self.stage.behind.own_stage(self.name, self.stage)
+        self.stage = self.stage.rules.own_stage(self.name, self.stage)
 
     def take_inbox(self) -> list[Emission]:
         """The emissions for this rule since the last call."""
@@ -58,7 +58,7 @@ class EventTime(QueryDecorator):
         """The processing clock moves."""
         due_ms = self.stage.next_deadline()
         found = self.stage.advance(now_ms)
-        found = self.stage.behind.deal(found, now_ms if due_ms is None else due_ms)
+        found = self.stage.rules.deal(found, now_ms if due_ms is None else due_ms)
         return self.take_inbox() + found
 
     def next_deadline(self) -> int | None:
@@ -85,7 +85,7 @@ class EventTime(QueryDecorator):
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.query.variable_changed(name, self.stage.watermark or self.query.now_ms)
-        self.stage.behind.schedule(self.name)
+        self.stage.rules.schedule(self.name)
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return self.query.read(self.query.now_ms if self.stage.watermark is None else self.stage.watermark)
@@ -103,7 +103,7 @@ class EventTime(QueryDecorator):
         self.stage.restore(seen, self.make_row)
 
 
-class SoleRule(Behind):
+class SoleRule(StageRules):
     """The only rule behind a stage."""
 
     def __init__(self, member: EventTime) -> None:

@@ -1,7 +1,7 @@
 """Shared event-time stages: time stamps, order, lateness and watermark once for rules that treat them alike.
 
 A shared stage is followed by the same parts as a stream in processing time: a filter index, so that a
-released event meets only rules that can match it, and parties of rules that share groups. Their clock is the
+released event meets only rules that can match it, and cohorts of rules that share groups. Their clock is the
 watermark; a rule that no event meets is only advanced when it has a deadline.
 
 Rules share a stage from the moment at which theirs are in the same state: the same watermark,
@@ -17,17 +17,17 @@ from typing import Any
 from sql.emission import Emission
 from sql.engine.boundary import Boundary
 from sql.engine.event_time.event_time_query import EventTime, SoleRule
-from sql.engine.event_time.stage import Behind, EventTimeStage
+from sql.engine.event_time.stage import EventTimeStage, StageRules
 from sql.engine.families import At
 from sql.engine.filter_index import FilterIndex
 from sql.engine.query import Running
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.sampled.shared_groups import GroupParty
-from sql.engine.sharing import SHARING_MIN, Defect, Party, parties
+from sql.engine.sampled.shared_groups import GroupCohort
+from sql.engine.sharing import SHARING_MIN, Cohort, Defect, cohorts
 from sql.engine.timers import Timers
 
 
-class Audience(Behind):
+class SharedStageRules(StageRules):
     """The rules behind a shared stage."""
 
     def __init__(self, stage: EventTimeStage, members: Sequence[EventTime], defect: Defect) -> None:
@@ -35,7 +35,7 @@ class Audience(Behind):
         self.by_name = {member.name: member for member in members}
         self.queries: dict[str, Running] = {member.name: member.query for member in members}
         rules = self.queries.values()
-        self.index = FilterIndex(rules, parties(rules, SampledQuery, GroupParty, defect))
+        self.index = FilterIndex(rules, cohorts(rules, SampledQuery, GroupCohort, defect))
         self.has_left = False
         self.timers = Timers(self.queries, {name: place for place, name in enumerate(self.queries)})
         """The deadlines of the rules by the event clock."""
@@ -100,7 +100,7 @@ class Audience(Behind):
         return [out for member in self.by_name.values() for out in member.late(row, at_ms)]
 
 
-class StageParty(Party[EventTime, Audience]):
+class StageCohort(Cohort[EventTime, SharedStageRules]):
     """Event-time rules of one stream that treat time stamps alike."""
 
     def __init__(self, queries: Sequence[EventTime], defect: Defect) -> None:
@@ -108,13 +108,13 @@ class StageParty(Party[EventTime, Audience]):
         self._group()
 
     def regroup(self, now_ms: int) -> None:
-        if any(audience.has_left for audience in self.shared):
+        if any(rules.has_left for rules in self.shared):
             self._group()
         if len(self.shared) + len(self.alone) > 1:
             self._join()
 
-    def pour_together(
-        self, shared: Audience, stream: str, rows: Sequence[Any], at: At, out: list[Emission]
+    def push_together(
+        self, shared: SharedStageRules, stream: str, rows: Sequence[Any], at: At, out: list[Emission]
     ) -> None:
         assert isinstance(at, int)
         deadline = shared.stage.next_deadline()
@@ -133,11 +133,11 @@ class StageParty(Party[EventTime, Audience]):
             alike.setdefault(member.stage, []).append(member)
         self.alone, self.shared = [], []
         for stage, members in alike.items():
-            if isinstance(stage.behind, SoleRule) and len(members) < SHARING_MIN:
+            if isinstance(stage.rules, SoleRule) and len(members) < SHARING_MIN:
                 self.alone += members
             else:
-                stage.behind = audience = Audience(stage, members, self.defect)
-                self.shared.append(audience)
+                stage.rules = rules = SharedStageRules(stage, members, self.defect)
+                self.shared.append(rules)
 
     def _join(self) -> None:
         """Let those share a stage whose stages are in the same state."""

@@ -33,7 +33,7 @@ SORT_MIN = 16
 """Fewer arrivals than this part of those that wait are not worth sorting all of them."""
 
 
-class Behind(ABC):
+class StageRules(ABC):
     """The rules a stage works for."""
 
     @abstractmethod
@@ -84,10 +84,10 @@ def _whole_numbers(rows: Sequence[Any], column: str) -> list[int] | None:
 class EventTimeStage:
     """Orders what comes in and drives the rules behind it by the watermark."""
 
-    def __init__(self, plan: Plan, behind: Behind, now_ms: int, *, waits: bool) -> None:
+    def __init__(self, plan: Plan, rules: StageRules, now_ms: int, *, waits: bool) -> None:
         self.plan = plan
         self.zone = plan.options.zone_info()
-        self.behind = behind
+        self.rules = rules
         self.waits = waits
         """True if order and lateness matter to the rules."""
         self.options = plan.options
@@ -104,7 +104,7 @@ class EventTimeStage:
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive at `now_ms` of the processing clock."""
         if stream in self.tables:
-            return self.behind.table_rows(stream, rows)
+            return self.rules.table_rows(stream, rows)
         times = self._whole_stamps(stream, rows)
         latest = inf if self.options.max_future_ms is None else now_ms + self.options.max_future_ms
         if times is not None and (latest == inf or max(times, default=0) <= latest):
@@ -114,12 +114,12 @@ class EventTimeStage:
             try:
                 at_ms = time_stamp(self.plan, stream, row, self.zone)
             except DATA_ERRORS as error:
-                out += self.behind.refuse(row, str(error), now_ms)
+                out += self.rules.refuse(row, str(error), now_ms)
                 continue
             if at_ms > latest:
                 ahead = f"maxFuture ({self.options.max_future_ms} ms) ahead of the clock"
                 why = f"time stamp {at_ms} is more than {ahead}"
-                out += self.behind.refuse(row, why, now_ms, is_future=True)
+                out += self.rules.refuse(row, why, now_ms, is_future=True)
                 continue
             out += self._take_runs(stream, [row], [at_ms], now_ms)
         return out
@@ -143,7 +143,7 @@ class EventTimeStage:
         for place in self._late_places(stream, times, now_ms) if self.waits else ():
             if first < place:
                 out += self._take_all(stream, rows[first:place], times[first:place], now_ms)
-            out += self.behind.late(rows[place], times[place])
+            out += self.rules.late(rows[place], times[place])
             first = place + 1
         if first:
             self.heard_ms[stream] = now_ms
@@ -174,7 +174,7 @@ class EventTimeStage:
         """Events of which none is late."""
         self.heard_ms[stream] = now_ms
         if not self.waits:
-            return self.behind.give(stream, rows, times)
+            return self.rules.give(stream, rows, times)
         first = self.arrivals + 1
         self.arrivals += len(rows)
         highest, newest = self.highest[stream], max(times)
@@ -187,7 +187,7 @@ class EventTimeStage:
         waits = self.heap or times[-1] > self.watermark or self.options.late_tolerance_ms
         if waits or len(self.highest) > 1:
             return self._hand_over(self.watermark, arrived, len(rows))
-        return self.behind.give(stream, rows, times) + self.behind.step_to(self.watermark)
+        return self.rules.give(stream, rows, times) + self.rules.step_to(self.watermark)
 
     # --- the watermark --------------------------------------------------------------------------------------
 
@@ -216,8 +216,8 @@ class EventTimeStage:
         if len(self.highest) > 1:
             runs = [[*run] for _, run in groupby(passed, key=itemgetter(2))]
         for run in runs:
-            out += self.behind.give(run[0][2], [entry[3] for entry in run], [entry[0] for entry in run])
-        return out + self.behind.step_to(until_ms)
+            out += self.rules.give(run[0][2], [entry[3] for entry in run], [entry[0] for entry in run])
+        return out + self.rules.step_to(until_ms)
 
     def _through(self, until_ms: int, arrived: Iterable[Waiting], count: int) -> list[Waiting]:
         """Put arrivals to those that wait; all at or before an instant, in order."""
@@ -261,9 +261,9 @@ class EventTimeStage:
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def copied_to(self, behind: Behind, now_ms: int) -> EventTimeStage:
+    def copied_to(self, rules: StageRules, now_ms: int) -> EventTimeStage:
         """A stage that has seen the same, for other rules."""
-        other = EventTimeStage(self.plan, behind, now_ms, waits=self.waits)
+        other = EventTimeStage(self.plan, rules, now_ms, waits=self.waits)
         other.heap = self.heap.copy()
         other.arrivals = self.arrivals
         other.highest = self.highest.copy()

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from sql.aggregates.base import Removal
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import maker_of
-from sql.algebra.derived.statistics import Nobody
+from sql.algebra.derived.statistics import NoOwner
 from sql.algebra.event import Delta
 from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.row_blocks import RowBlocks, new_holder
@@ -19,7 +19,7 @@ from sql.algebra.window_builder import WindowBuilder
 from sql.algebra.windows.catalog import WINDOWS
 from sql.catalog.streams import Variable
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.shared_code import Environment, Seat, SharedCode
+from sql.compiler.shared_code import Environment, InstanceData, SharedCode
 from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement
 from sql.errors import CorruptState, DataError
@@ -82,15 +82,15 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
 
     def __init__(self, code: WindowCode, env: Environment) -> None:
         super().__init__(env.name, code.plan, env.now_ms)
-        self.seat = Seat(code, env)
-        self.seat.take(env.now_ms)
+        self.instance_data = InstanceData(code, env)
+        self.instance_data.install(env.now_ms)
         self.began = env.catalog.values_of(code.read_at_start)
-        operator = code.builder.build(env.now_ms, Nobody(), lambda: env.now_ms)
+        operator = code.builder.build(env.now_ms, NoOwner(), lambda: env.now_ms)
         self.relation = NamedWindow(code.declaration, operator, batches=code.batches)
         self.relation.check = code.builder.parameters.check
         self.relation.failure = code.failure
         if env.partition is not None:
-            self.relation.begin = self.seat.take
+            self.relation.begin = self.instance_data.install
         self.relation.publish = env.catalog.loop.publish
         self.relation.entered = env.catalog.loop.entered
         self.late_ms: int | None = None

@@ -10,7 +10,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.program import PatternCode, subqueries_of
-from sql.compiler.shared_code import Environment, Seat, SharedCode
+from sql.compiler.shared_code import Environment, InstanceData, SharedCode
 from sql.emission import Emission, Row
 from sql.engine.query import Running, RunningQuery
 from sql.engine.statement.matches import Matches
@@ -68,20 +68,20 @@ class Triggered(PostingStatement, Generic[C]):
         self.catalog = env.catalog
         self.context, self.functions, self.passes = code.context, code.functions, code.passes
         self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.report)
-        self.seat = Seat(code, env, self.subqueries.answers)
+        self.instance_data = InstanceData(code, env, self.subqueries.answers)
         self.source = code.source
         self.looked: bool | None = None
         """Whether the event passes the filter, between `arriving` and `push`."""
         self.matches: Matches | None = None
         if code.pattern is not None:
-            self.seat.take(env.now_ms)
+            self.instance_data.install(env.now_ms)
             uses_first = env.partition is not None
             self.matches = Matches(code.pattern, env.now_ms, self.report, uses_first=uses_first)
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what its functions read is this instance's."""
         self.now_ms = now_ms
-        self.seat.take(now_ms)
+        self.instance_data.install(now_ms)
 
     def fail(self, row: object, error: BaseException) -> None:
         """An event, or a match, that the statement could not deal with."""

@@ -22,7 +22,7 @@ from sql.algebra.sample.sampled_rows import Bad, CommonRows, Made
 from sql.algebra.sample.source_join import SourceJoin
 from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated
-from sql.compiler.shared_code import Environment, Seat
+from sql.compiler.shared_code import Environment, InstanceData
 from sql.emission import Emission
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.sampled.sampled_code import SampledCode
@@ -96,7 +96,7 @@ class SampledQuery(RunningQuery, Running):
         super().__init__(env.name, plan, env.now_ms)
         self.holder = new_holder()
         self.code = code
-        self.seat = Seat(code, env)
+        self.instance_data = InstanceData(code, env)
         self.hits = code.hits if env.partition is None else HitCounters(plan.hits)
         self.begin(env.now_ms)
         self.context, self.catalog = code.context, code.catalog
@@ -127,9 +127,9 @@ class SampledQuery(RunningQuery, Running):
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: point the shared functions at its values."""
-        if self.seat.partition is None:
+        if self.instance_data.partition is None:
             return
-        self.seat.take(now_ms)
+        self.instance_data.install(now_ms)
         if self.plan.hits:
             self.code.hits.restore(self.hits.snapshot())
 

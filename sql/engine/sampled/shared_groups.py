@@ -1,6 +1,6 @@
 """Shared windows: rules that would find the same groups for the same events share one set of them.
 
-Tumbling and hopping rules of one stream with equal filter, keys and window are a **party**.
+Tumbling and hopping rules of one stream with equal filter, keys and window are a **cohort**.
 They differ in HAVING, SELECT and ORDER BY, and in their aggregates.
 Those of them with the same events in their groups, whatever their aggregates, share groups:
 one query holds the groups with the aggregates of all, and each rule shows its own.
@@ -34,7 +34,7 @@ from sql.algebra.sample.folding.folded import Folded
 from sql.emission import Emission
 from sql.engine.families import At
 from sql.engine.sampled.sampled_query import Closing, Failure, News, SampledQuery
-from sql.engine.sharing import SHARING_MIN, Defect, Party
+from sql.engine.sharing import SHARING_MIN, Cohort, Defect
 from sql.plan.bound import AggregateCall
 from sql.record import replace
 
@@ -211,7 +211,7 @@ class Unit:
             yield SharedGroups(self.members, calls, filled(self.frame, list(self.columns.values())))
 
 
-class GroupParty(Party[SampledQuery, SharedGroups]):
+class GroupCohort(Cohort[SampledQuery, SharedGroups]):
     """Rules that may share groups: some of them do, in one set or several, the others are alone."""
 
     def __init__(self, queries: Sequence[SampledQuery], defect: Defect) -> None:
@@ -225,8 +225,8 @@ class GroupParty(Party[SampledQuery, SharedGroups]):
         self.join_ms: float = -inf
         """When rules that are apart are to be compared again."""
 
-    def pour(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
-        woken = super().pour(stream, rows, at, out)
+    def push_into(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
+        woken = super().push_into(stream, rows, at, out)
         if self.join_ms == inf and len(self.shared) + len(self.alone) > 1:
             self.join_ms = self._next_join_ms()
         return woken
@@ -239,7 +239,7 @@ class GroupParty(Party[SampledQuery, SharedGroups]):
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def pour_together(
+    def push_together(
         self, shared: SharedGroups, stream: str, rows: Sequence[Any], at: At, out: list[Emission]
     ) -> None:
         done = shared.take(rows, at)
@@ -264,9 +264,9 @@ class GroupParty(Party[SampledQuery, SharedGroups]):
         self.alone += alone
         self.join_ms = inf
         for part in smaller:
-            self.pour_together(part, stream, rows, at, out)
+            self.push_together(part, stream, rows, at, out)
         for query in alone:
-            self.pour_alone(query, stream, rows, at, out)
+            self.push_alone(query, stream, rows, at, out)
 
     # --- joining --------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 from sql.algebra.sample.core import Core
 from sql.codegen.source import Generated
 from sql.emission import Emission
-from sql.engine.families import At, Family, Kin
+from sql.engine.families import At, Family, FamilyKind
 from sql.engine.indexable import without_first_condition
 from sql.engine.sampled.sampled_query import SampledQuery
 
@@ -18,7 +18,7 @@ UNCOUNTED_MAX = 10_000
 """After so many events rules with windows are given their number."""
 
 
-def window_family_of(query: SampledQuery) -> Kin[SampledQuery] | None:
+def window_family_of(query: SampledQuery) -> FamilyKind[SampledQuery] | None:
     """The family of all rules that differ from this one only in the first part of their first condition,
     and in the rows they show."""
     code = query.code
@@ -26,7 +26,7 @@ def window_family_of(query: SampledQuery) -> Kin[SampledQuery] | None:
         return None
     plan = without_first_condition(query.plan)
     signature = code.signature_of(plan), plan.aggregates
-    return Kin(signature, lambda: WindowFamily(code.code_for_each(plan), is_timed=code.is_timed))
+    return FamilyKind(signature, lambda: WindowFamily(code.code_for_each(plan), is_timed=code.is_timed))
 
 
 class WindowFamily(Family[SampledQuery, Core]):

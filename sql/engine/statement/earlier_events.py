@@ -80,7 +80,7 @@ class EarlierEvents:
             return value(priors[number - 1]) if number <= len(priors) else None
         if not is_new:
             return None
-        sight = self.windows[call.source].sight(event)
+        sight = self.windows[call.source].view_from(event)
         if call.name == "prevcount":
             return len(sight)
         if call.name == "prevwindow":

@@ -10,7 +10,7 @@ from sql.algebra.operator import earliest
 from sql.algebra.output.limit_builder import counted_condition
 from sql.algebra.output.output_triggers import CountedCondition
 from sql.compiler.program import subqueries_of
-from sql.compiler.shared_code import Environment, Seat, SharedCode
+from sql.compiler.shared_code import Environment, InstanceData, SharedCode
 from sql.emission import Emission, Update
 from sql.engine.query import Running, RunningQuery
 from sql.engine.statement.running_statement import RunningStatement
@@ -44,7 +44,7 @@ class Once(RunningQuery, Running):
         self.code = code
         self.catalog = env.catalog
         self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.report)
-        self.seat = Seat(code, env, self.subqueries.answers)
+        self.instance_data = InstanceData(code, env, self.subqueries.answers)
         self.context, self.functions = code.context, code.functions
         self.at_end: CountedCondition | None = None
         if code.at_end is not None:
@@ -57,7 +57,7 @@ class Once(RunningQuery, Running):
     def begin(self, now_ms: int) -> None:
         """Begin work at this instant, or the present one if that is later."""
         self.now_ms = max(self.now_ms, now_ms)
-        self.seat.take(self.now_ms)
+        self.instance_data.install(self.now_ms)
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for the windows of subqueries."""
@@ -97,7 +97,7 @@ class Once(RunningQuery, Running):
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The row at this instant."""
-        self.seat.take(now_ms)
+        self.instance_data.install(now_ms)
         return [self.code.row(Event(None, now_ms, 0))]
 
     def snapshot(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.join.passing import Passing
 from sql.algebra.operator import earliest
-from sql.algebra.output.given import Everything
+from sql.algebra.output.limited_rows import Everything
 from sql.algebra.output.output_triggers import Always
 from sql.algebra.output.row_order import in_order
 from sql.compiler.program import Program
@@ -41,7 +41,7 @@ class RunningStatement(StatementCore):
         plan, text = program.plan, program.text
         self.sources = Sources(self, RunningStatement)
         if self.sources.subqueries is not None:
-            self.seat.answers = self.sources.subqueries.answers
+            self.instance_data.answers = self.sources.subqueries.answers
             self.begin(env.now_ms)
         self.loops: dict[str, Loop] = {stream: self.code[name] for stream, name in text.loops.items()}
         """By stream what takes its events; those of another one change sources."""

@@ -20,7 +20,7 @@ from sql.algebra.table.feed import Feed
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program, as_seen
-from sql.compiler.shared_code import Environment, Seat
+from sql.compiler.shared_code import Environment, InstanceData
 from sql.compiler.statement.driving import SEARCHING, is_looked_into
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.statement.earlier_events import EarlierEvents
@@ -39,7 +39,7 @@ class StatementCore(RunningQuery, Running):
         plan, text = program.plan, program.text
         self.program = program
         self.env = env
-        self.seat = Seat(program, env)
+        self.instance_data = InstanceData(program, env)
         self.catalog = env.catalog
         self.context = program.context
         self.shape = program.shape
@@ -67,7 +67,7 @@ class StatementCore(RunningQuery, Running):
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: time, partition and answers in its program are this instance's."""
         if self.is_one_of_many:
-            self.seat.take(now_ms)
+            self.instance_data.install(now_ms)
         else:
             self.context.now_ms = now_ms
 

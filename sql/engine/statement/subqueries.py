@@ -19,7 +19,7 @@ from sql.algebra.operator import Pass, earliest
 from sql.algebra.row_blocks import plain
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
-from sql.compiler.program import AloneCode, CorrelatedCode, Program, SubqueryCode, as_seen, store_of
+from sql.compiler.program import CorrelatedCode, Program, SubqueryCode, UncorrelatedCode, as_seen, store_of
 from sql.compiler.shared_code import Answer, Environment
 from sql.emission import Emission
 from sql.engine.statement.evaluation import Choice, Evaluation
@@ -147,10 +147,10 @@ class Correlated:
         self.inner.restore(inner)
 
 
-class Alone:
+class Uncorrelated:
     """A subquery that reads nothing of the event around it: a query of its own."""
 
-    def __init__(self, code: AloneCode, env: Environment, run: Run, report: Report) -> None:
+    def __init__(self, code: UncorrelatedCode, env: Environment, run: Run, report: Report) -> None:
         self.plan = code.part.plan
         self.report = report
         self.query = run(code.program, env)
@@ -255,10 +255,10 @@ class Subqueries:
         """`env`: that of the statement around them. `report` is called for events that a subquery could not
         evaluate."""
         self.warnings = warnings
-        self.queries: list[Correlated | Alone] = [
+        self.queries: list[Correlated | Uncorrelated] = [
             Correlated(code, env, run, report)
             if isinstance(code, CorrelatedCode)
-            else Alone(code, env, run, report)
+            else Uncorrelated(code, env, run, report)
             for code in codes
         ]
         self.by_stream: dict[str, tuple[Take, ...]] = {}
@@ -266,10 +266,10 @@ class Subqueries:
             self._answer(code.part.kind, query) for code, query in zip(codes, self.queries, strict=True)
         ]
 
-    def _answer(self, kind: str, query: Correlated | Alone) -> Answer:
+    def _answer(self, kind: str, query: Correlated | Uncorrelated) -> Answer:
         if isinstance(query, Correlated) and query.answer is not None:
             return query.answer
-        if isinstance(query, Alone) and query.value is not None:
+        if isinstance(query, Uncorrelated) and query.value is not None:
             return query.valued
         result = query.result
         if kind == "exists":

@@ -142,7 +142,7 @@ FEW_NEED = (
     "sql.algebra.context",
     "sql.engine.context.host",
     "sql.engine.relations.declaring",
-    "sql.engine.asking.asking_query",
+    "sql.engine.lookups.lookup_query",
     "cloud_sync.sink",
     "cloud_sync.archive",
     "sinks.builtin.mqtt",

@@ -8,7 +8,7 @@ import pytest
 
 from edge.intake.lookups.base import KeyRefused, LookupSettings, Refused, Rows, Unanswered
 from edge.intake.lookups.worker import StoreWorker
-from sql.plan.asks import Refusal, Request
+from sql.plan.lookup_plan import Refusal, Request
 from tests.support.waiting import wait_for
 from tests.unit.sinks.support import LeapingClock
 

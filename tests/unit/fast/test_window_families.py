@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from sql import Engine, RuleOptions, plan_rule
-from sql.engine.event_time.shared_stage import StageParty
+from sql.engine.event_time.shared_stage import StageCohort
 from sql.engine.filter_index import FilterIndex
 from sql.engine.sampled.window_family import WindowFamily
 from tests.support.streams import catalog_of
@@ -88,5 +88,5 @@ def _index(engine: Engine) -> FilterIndex:
     if not index.always:
         return index
     party = index.always[0].query
-    assert isinstance(party, StageParty)
+    assert isinstance(party, StageCohort)
     return party.shared[0].index

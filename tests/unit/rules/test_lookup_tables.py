@@ -70,7 +70,7 @@ def test_tables_whose_rows_are_outside_stand_beside_relations() -> None:
     assert loaded.problems == [], render_all(loaded.problems)
     compiled = compile_rules(unite([loaded]))
     kinds = {name: stream.kind for name, stream in compiled.catalog.streams.items()}
-    assert (kinds["site"], kinds["limits"], kinds["users"]) == ("asked", "scan", "table")
+    assert (kinds["site"], kinds["limits"], kinds["users"]) == ("store", "scan", "table")
     assert sorted(compiled.tables) == ["open", "site", "users"]
     assert json.loads(str(compiled.catalog.streams["site"].options["EXTRA"])) == {
         "method": "post",

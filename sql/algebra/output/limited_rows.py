@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.output.mute import Mute
+from sql.algebra.output.suppression import Suppression
 from sql.algebra.stored import PLAIN, Form, Layout, Stored
 from sql.emission import Out, Update, shown
 from sql.types import Plain, Saved
@@ -33,7 +33,7 @@ KEYS = Form(lambda keys: [*map(pack_key, keys)], lambda state: dict.fromkeys(map
 """The keys of groups."""
 
 
-class Given(Stored, ABC):
+class LimitedRows(Stored, ABC):
     """The rows of an output limit: keeps those between two outputs."""
 
     ends = True
@@ -55,7 +55,7 @@ class Given(Stored, ABC):
         """The rows of this output; None for no output at all."""
 
 
-class Buffered(Given):
+class Buffered(LimitedRows):
     """Base of what collects rows and gives them out once."""
 
     stored: ClassVar[Layout] = (("new", OUTS), ("old", OUTS))
@@ -106,7 +106,7 @@ class LastRows(Buffered):
         self.old = update.old[-1:] or self.old
 
 
-class LastValue(Given):
+class LastValue(LimitedRows):
     """last of only aggregates: the present row; old is the first old row of the interval, or again the
     present one."""
 
@@ -128,7 +128,7 @@ class LastValue(Given):
         return out
 
 
-class LastPerGroup(Given):
+class LastPerGroup(LimitedRows):
     """last of groups: per changed group its last row, and its first old row or its last. With a row for each
     group, `is_of_groups`, there is none where HAVING drops the present one, and the old row is the first."""
 
@@ -154,7 +154,7 @@ class LastPerGroup(Given):
         return out
 
 
-class LastOfTouched(Given):
+class LastOfTouched(LimitedRows):
     """last of groups whose rows are made when they are emitted: nothing happens with an update."""
 
     stored = (("rows", OUTS_BY_KEY),)
@@ -177,7 +177,7 @@ class LastOfTouched(Given):
         return super().snapshot()
 
 
-class AllGroups(Given):
+class AllGroups(LimitedRows):
     """all of groups: the present row of every group ever seen; old is the first old row, or
     the row emitted last."""
 
@@ -229,7 +229,7 @@ class AllGroupEvents(Buffered):
         super().restore(state[1])
 
 
-class FirstUpdate(Given):
+class FirstUpdate(LimitedRows):
     """first of ungrouped rows: the first update of the interval that has rows, whole
     and at once, then mute."""
 
@@ -255,13 +255,13 @@ class FirstUpdate(Given):
         self.open = True
 
 
-class FirstPerGroup(Given):
+class FirstPerGroup(LimitedRows):
     """first of groups: per group a row at once, then mute. Each event of an update is asked; of a group for
     which several pass, the last."""
 
     ends = False
 
-    def __init__(self, mute: Mute, *, is_of_events: bool) -> None:
+    def __init__(self, mute: Suppression, *, is_of_events: bool) -> None:
         """`is_of_events`: rows are those of events, and one of a group passes, not an old one beside it."""
         self.mute = mute
         self.is_of_events = is_of_events
@@ -302,7 +302,7 @@ class FirstPerGroup(Given):
         self.mute.restore(state)
 
 
-class Snapshot(Given):
+class Snapshot(LimitedRows):
     """snapshot: the present content; nothing before the first event."""
 
     ends_empty = True

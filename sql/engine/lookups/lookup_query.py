@@ -18,16 +18,16 @@ from sql.algebra.operator import earliest
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission, Row
-from sql.engine.asking.asked_table import Rows
-from sql.engine.asking.room import Ask, Room
+from sql.engine.lookups.lookup_table import Rows
+from sql.engine.lookups.waiting_events import LookupJoin, WaitingEvents
 from sql.engine.query import QueryDecorator, Running
-from sql.plan.asks import MARK, Refusal, Request, ready_stream
 from sql.plan.bound import Bound, Read, Slot, conjuncts
 from sql.plan.logical import Plan
+from sql.plan.lookup_plan import MARK, Refusal, Request, ready_stream
 from sql.rows import as_dict
 
 
-class Asking(QueryDecorator):
+class LookupQuery(QueryDecorator):
     """Behaves like the query behind it, `query`, which runs on the events that carry the rows found."""
 
     def __init__(self, query: Running, env: Environment) -> None:
@@ -40,8 +40,9 @@ class Asking(QueryDecorator):
         code = SharedCode(env, self.plan.options)
         self._context = code.context
         functions = code.function_set(text=self.plan.text, shape="dict")
-        asks = [Ask(ask, env.catalog.asked[ask.table], functions) for ask in self.plan.asks]
-        self.room = Room(self.name, asks, functions.failure)
+        tables = env.catalog.lookup_tables
+        joins = [LookupJoin(plan, tables[plan.table], functions) for plan in self.plan.lookups]
+        self.events = WaitingEvents(self.name, joins, functions.failure)
         self._passes = [functions.true(part) for part in decided_before(self.plan)]
 
     # --- events, answers, time ------------------------------------------------------------------------------
@@ -57,13 +58,13 @@ class Asking(QueryDecorator):
         for row in rows:
             event = as_dict(row)
             if not self._passes or self._is_wanted(event, now_ms):
-                self.room.enter(event, now_ms)
+                self.events.enter(event, now_ms)
         return self._release(now_ms)
 
     def answered(self, request: Request, answer: Rows | Refusal, now_ms: int) -> list[Emission]:
         """A store has answered: the events that wait for this go on, in their order."""
         self._context.now_ms = now_ms
-        self.room.answered(request, answer, now_ms)
+        self.events.answered(request, answer, now_ms)
         return self._release(now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
@@ -74,7 +75,7 @@ class Asking(QueryDecorator):
         return [*out, *self._release(now_ms)]
 
     def next_deadline(self) -> int | None:
-        return earliest((self.query.next_deadline(), self.room.until_ms()))
+        return earliest((self.query.next_deadline(), self.events.until_ms()))
 
     def flush(self, now_ms: int) -> list[Emission]:
         """The bounded source has ended: no further answer comes."""
@@ -92,7 +93,7 @@ class Asking(QueryDecorator):
         """Let events enter the rule that need not wait any more, together where none failed between."""
         out: list[Emission] = []
         ready: list[Row] = []
-        for entry in self.room.leave(now_ms, waiting_max):
+        for entry in self.events.leave(now_ms, waiting_max):
             if entry.error is not None:
                 out += self._enter(ready, now_ms)
                 ready = []
@@ -110,18 +111,18 @@ class Asking(QueryDecorator):
     # --- state ----------------------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, int]:
-        asked = {"unanswered": self.room.unanswered, "asking": len(self.room.waiting)}
-        return {**self.query.counters(), **self.counts, **asked}
+        waits = {"unanswered": self.events.unanswered, "asking": len(self.events.waiting)}
+        return {**self.query.counters(), **self.counts, **waits}
 
     def snapshot(self) -> dict[str, Any]:
-        waiting = [self.room.snapshot(), dict(self.counts), self.room.unanswered]
+        waiting = [self.events.snapshot(), dict(self.counts), self.events.unanswered]
         return {**self.query.snapshot(), "asking": waiting}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.query.restore(snapshot)
-        waiting, counts, self.room.unanswered = snapshot["asking"]
+        waiting, counts, self.events.unanswered = snapshot["asking"]
         self.counts |= counts
-        self.room.restore(waiting)
+        self.events.restore(waiting)
 
 
 def decided_before(plan: Plan) -> list[Bound]:

@@ -13,18 +13,18 @@ from sql.algebra.event import Event
 from sql.algebra.event_store import pack_row, unpack_row
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.emission import Row
-from sql.engine.asking.asked_table import AskedTable, Rows
+from sql.engine.lookups.lookup_table import LookupTable, Rows
 from sql.errors import DataError
-from sql.plan.asks import AskPlan, Refusal, Request
+from sql.plan.lookup_plan import LookupPlan, Refusal, Request
 
 KEYS = frozenset((str, int, float, bool))
 """The types of keys that stores accept."""
 
 
-class Ask:
-    """The compiled form of an `AskPlan`."""
+class LookupJoin:
+    """The compiled form of an `LookupPlan`."""
 
-    def __init__(self, plan: AskPlan, table: AskedTable, functions: FunctionSet) -> None:
+    def __init__(self, plan: LookupPlan, table: LookupTable, functions: FunctionSet) -> None:
         self.table = table
         self._plan = plan
         self._values = [functions.value(value) for value in plan.values]
@@ -74,24 +74,26 @@ class WaitingEvent(Struct, eq=False):
     error: Exception | None = None
 
 
-class Room:
+class WaitingEvents:
     """The events of one rule that wait, and what each waits for."""
 
-    def __init__(self, rule: str, asks: Sequence[Ask], failure: Callable[[BaseException], Exception]) -> None:
+    def __init__(
+        self, rule: str, joins: Sequence[LookupJoin], failure: Callable[[BaseException], Exception]
+    ) -> None:
         """`failure` gives an error its position in the rule."""
         self.waiting: deque[WaitingEvent] = deque()
         self.unanswered = 0
         """The number of requests that were refused or had no answer in time."""
         self._rule = rule
-        self._asks = asks
-        self._tables = {ask.table.name: ask.table for ask in asks}
+        self._joins = joins
+        self._tables = {join.table.name: join.table for join in joins}
         self._wanting: dict[Request, dict[WaitingEvent, None]] = {}
         """The events that wait for each answer."""
         self._failure = failure
 
     def enter(self, row: Row, now_ms: int) -> None:
         entry = WaitingEvent(row, now_ms)
-        self._ask(entry, now_ms)
+        self._look_up(entry, now_ms)
         self.waiting.append(entry)
 
     def answered(self, request: Request, answer: Rows | Refusal, now_ms: int) -> None:
@@ -122,16 +124,16 @@ class Room:
 
     # --- one event ------------------------------------------------------------------------------------------
 
-    def _ask(self, entry: WaitingEvent, now_ms: int) -> None:
+    def _look_up(self, entry: WaitingEvent, now_ms: int) -> None:
         """Find what the event becomes, or name the requests that it waits for."""
         rows = [entry.row]
         try:
-            for ask in self._asks:
+            for join in self._joins:
                 found: list[Row] = []
                 for row in rows:
-                    request = ask.request(row, now_ms)
+                    request = join.request(row, now_ms)
                     answer = () if request is None else self._answer(entry, request, now_ms)
-                    found += [] if answer is None else ask.joined(row, answer, now_ms)
+                    found += [] if answer is None else join.joined(row, answer, now_ms)
                 if entry.missing:
                     entry.since_ms = now_ms
                     return
@@ -188,7 +190,7 @@ class Room:
 
     def _complete(self, entry: WaitingEvent, now_ms: int) -> None:
         if not entry.missing and entry.error is None:
-            self._ask(entry, now_ms)
+            self._look_up(entry, now_ms)
 
     # --- state ----------------------------------------------------------------------------------------------
 
@@ -218,7 +220,7 @@ class Room:
             if error is not None:
                 entry.error = DataError(error)
             elif not entry.missing:
-                self._ask(entry, since_ms)
+                self._look_up(entry, since_ms)
             self.waiting.append(entry)
 
 

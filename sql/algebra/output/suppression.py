@@ -20,7 +20,7 @@ SWEEP_MIN = 64
 """So many marks that no longer hold may stay."""
 
 
-class Mute(Stored, ABC):
+class Suppression(Stored, ABC):
     """Base of the pauses: keeps a mark for each group of which a row was emitted."""
 
     stored: ClassVar[Layout] = (("marks", MARKS),)
@@ -34,7 +34,7 @@ class Mute(Stored, ABC):
         """True if an event of a group goes out, which makes it mute. `is_new`: it came, it did not leave."""
 
 
-class MuteUntil(Mute):
+class SuppressionUntil(Suppression):
     """Until an instant; it is the mark of a group."""
 
     def __init__(self, until_ms: Callable[[int], int]) -> None:
@@ -54,7 +54,7 @@ class MuteUntil(Mute):
         return True
 
 
-class MuteForEvents(Mute):
+class SuppressionForEvents(Suppression):
     """Until so many of its events have come, or have left; both numbers are the mark of a group."""
 
     def __init__(self, count: Callable[[], int]) -> None:

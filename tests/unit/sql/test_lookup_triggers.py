@@ -13,9 +13,9 @@ from sql.emission import apart
 from sql.engine.script import run_script
 from sql.errors import SqlError
 from sql.language import parse
-from sql.plan.asks import AnswerPolicy, Request
+from sql.plan.lookup_plan import AnswerPolicy, Request
 from sql.plan.options import RuleOptions
-from tests.unit.sql.asking import Asking
+from tests.unit.sql.lookup_world import LookupWorld
 
 TABLE = 'CREATE TABLE device (id STRING, site STRING) WITH (DATASOURCE="device", TYPE="sql", KIND="lookup")'
 SCRIPT = """
@@ -33,7 +33,7 @@ when matched and {SITE} = 'N' then update set site = 'again'
 when matched then delete"""
 
 
-class World(Asking):
+class World(LookupWorld):
     """An engine with a table of a store and these statements. The store is the test,
     which answers when it likes."""
 
@@ -43,7 +43,7 @@ class World(Asking):
         self.catalog.define(statement)  # type: ignore[arg-type]
         planned = plan_lookup(statement, TABLE, self.catalog, RuleOptions())  # type: ignore[arg-type]
         self.engine.deploy("table device", planned.plan, 0)
-        self.catalog.asked["device"].change(policy or AnswerPolicy())
+        self.catalog.lookup_tables["device"].change(policy or AnswerPolicy())
         run_script(self.engine, SCRIPT + statements, 0)
 
     def rows(self, relation: str) -> list[Any]:

@@ -13,9 +13,9 @@ from sql.binder.rule import plan_lookup, plan_rule
 from sql.engine.answers import answer
 from sql.errors import SqlError
 from sql.language import parse
-from sql.plan.asks import AnswerPolicy, Request
+from sql.plan.lookup_plan import AnswerPolicy, Request
 from sql.plan.options import RuleOptions
-from tests.unit.sql.asking import Asking
+from tests.unit.sql.lookup_world import LookupWorld
 
 DEVICE = 'CREATE TABLE device (id STRING, site STRING) WITH (DATASOURCE="device", TYPE="sql", KIND="lookup")'
 SITE = 'CREATE TABLE site () WITH (DATASOURCE="s", TYPE="http", KIND="lookup")'
@@ -24,7 +24,7 @@ LEFT = "SELECT dev, device.site AS site, temp FROM reading LEFT JOIN device ON r
 INNER = LEFT.replace("LEFT", "INNER")
 
 
-class World(Asking):
+class World(LookupWorld):
     """An engine with the two tables and one rule. `is_asked` False: the tables hold what they are given."""
 
     def __init__(self, rule: str, *, is_asked: bool = True, policy: AnswerPolicy | None = None) -> None:
@@ -39,7 +39,7 @@ class World(Asking):
             planned = plan_lookup(statement, text, self.catalog, RuleOptions())  # type: ignore[arg-type]
             self.engine.deploy(f"table {planned.declaration.name}", planned.plan, 0)
             if policy is not None:
-                self.catalog.asked[planned.declaration.name].change(policy)
+                self.catalog.lookup_tables[planned.declaration.name].change(policy)
         self.plan = plan_rule(rule, self.catalog)
         self.engine.deploy("r", self.plan, 0)
 
@@ -93,7 +93,7 @@ def test_after_its_time_an_event_goes_on_as_the_policy_says(unanswered: Any) -> 
     why = "table 'device' did not answer for id = 'a' within 100 ms"
     first = why if unanswered == "error" else {"dev": "a", "site": None, "temp": 1.0}
     assert shown(world.engine.advance(110)) == [first, {"dev": "b", "site": "S", "temp": 1.0}]
-    assert world.engine.counters("r")["unanswered"] == world.catalog.asked["device"].counts["unanswered"] == 1
+    assert world.engine.counters("r")["unanswered"] == world.counts["unanswered"] == 1
     world.asked()
     world.push(120, "a")
     assert world.asked() == ["a"]  # the request that was given up is made anew
@@ -109,7 +109,7 @@ def test_after_a_refusal_an_event_goes_on_at_once_as_the_policy_says(unanswered:
     why = "table 'device' refused id = 'a': no such table"
     first = why if unanswered == "error" else {"dev": "a", "site": None, "temp": 1.0}
     assert world.refuse(12, "a", "no such table") == [first, {"dev": "b", "site": "S", "temp": 1.0}]
-    assert world.engine.counters("r")["unanswered"] == world.catalog.asked["device"].counts["unanswered"] == 1
+    assert world.engine.counters("r")["unanswered"] == world.counts["unanswered"] == 1
     world.asked()
     world.push(20, "a")
     assert world.asked() == ["a"]  # a refusal is not cached as a miss
@@ -146,7 +146,7 @@ def test_answers_serve_for_their_time_and_misses_where_that_is_wanted() -> None:
     misses.push(0, "a")
     misses.say(1, "a")
     assert sites(misses.push(2, "a")) == [("a", None)]
-    assert misses.catalog.asked["device"].counts == {
+    assert misses.catalog.lookup_tables["device"].counts == {
         "requests": 1, "cached": 1, "found": 0, "missed": 2, "unanswered": 0,
     }  # fmt: skip
 
@@ -191,7 +191,7 @@ def test_a_snapshot_has_who_waits_and_what_is_known() -> None:
         state = world.engine.snapshot(name)
         plan = later.engine.queries[name].plan
         later.engine.deploy(name, plan, 20, state)
-    assert list(later.catalog.asked["device"].waiting) == [Request("device", ("id",), ("a",))]
+    assert list(later.catalog.lookup_tables["device"].waiting) == [Request("device", ("id",), ("a",))]
     later.asked()
     for each in (world, later):
         rows = each.say(30, "a", "N")

@@ -7,10 +7,10 @@ from typing import Any
 
 from sql import Catalog, Emission, Engine
 from sql.engine.answers import answer
-from sql.plan.asks import Refusal, Request
+from sql.plan.lookup_plan import Refusal, Request
 
 
-class Asking:
+class LookupWorld:
     """An engine that asks for devices. `shown` turns emissions into what a test compares."""
 
     def __init__(self, shown: Callable[[Sequence[Emission]], list[Any]]) -> None:
@@ -18,6 +18,12 @@ class Asking:
         self.catalog.requests = []
         self.engine = Engine(self.catalog)
         self.shown = shown
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of the table of devices."""
+        found: dict[str, int] = self.catalog.lookup_tables["device"].counts
+        return found
 
     def push(self, now_ms: int, *devices: str | None, temp: float = 1.0) -> list[Any]:
         """Readings of these devices arrive."""

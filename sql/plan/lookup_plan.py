@@ -54,7 +54,7 @@ class AnswerPolicy(Record):
     unanswered: Literal["miss", "error"] = "miss"
 
 
-class AskPlan(Record):
+class LookupPlan(Record):
     """A join with such a table: the request before an event enters the rule, and the use of the answer.
 
     column     the column of the event that takes the row found

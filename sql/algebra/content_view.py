@@ -16,7 +16,7 @@ class Walked(Collection[Event], Reversible[Event], Protocol):
     """A collection that can be walked from both ends."""
 
 
-class Sight:
+class ContentView:
     """A content in order of arrival as seen from one of its events. Places count from 0; outside the
     content there is None. Cost: the places walked."""
 
@@ -42,11 +42,11 @@ class Sight:
         return reversed(self.content)
 
 
-NOTHING = Sight(())
+NOTHING = ContentView(())
 """That of no window."""
 
 
-class BatchSight(Sight):
+class BatchView(ContentView):
     """A batch: a list in order of arrival, in which an event is found by its number."""
 
     content: Sequence[Event]
@@ -59,7 +59,7 @@ class BatchSight(Sight):
         return self.content[place] if 0 <= place < len(self.content) else None
 
 
-class RankSight(Sight):
+class RankedView(ContentView):
     """A content in rank order, best first; `prev` counts from the best, whatever the event."""
 
     def __init__(self, entries: OrderedMultiset) -> None:

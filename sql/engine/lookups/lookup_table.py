@@ -11,18 +11,18 @@ from sql.algebra.event_store import pack_row, unpack_row
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement
-from sql.plan.asks import AnswerPolicy, Refusal, Request
-from sql.plan.declared import AskedDeclaration
+from sql.plan.declared import LookupDeclaration
 from sql.plan.logical import Plan
+from sql.plan.lookup_plan import AnswerPolicy, Refusal, Request
 from sql.rows import as_dict, deletes
 
 Rows = Sequence[Row]
 
 
-class AskedTable:
+class LookupTable:
     """Answers at once from the rows it keeps or is given; else lists a request and the waiting rule."""
 
-    def __init__(self, declaration: AskedDeclaration, requests: list[Request] | None) -> None:
+    def __init__(self, declaration: LookupDeclaration, requests: list[Request] | None) -> None:
         """`requests` takes the requests to a store; None: there is no store to query."""
         self.name = declaration.name
         self.key = declaration.key
@@ -116,14 +116,14 @@ class AskedTable:
         ]
 
 
-class AskedStatement(PostingStatement):
+class LookupStatement(PostingStatement):
     """Runs a table of a store: takes the rows of its source, and is in snapshots."""
 
     def __init__(self, plan: Plan, env: Environment) -> None:
         super().__init__(env.name, plan, env.now_ms)
         declaration = plan.acts
-        assert isinstance(declaration, AskedDeclaration)
-        self.table = AskedTable(declaration, env.catalog.requests)
+        assert isinstance(declaration, LookupDeclaration)
+        self.table = LookupTable(declaration, env.catalog.requests)
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         for row in rows:
