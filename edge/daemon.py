@@ -26,7 +26,7 @@ from edge.delivery.actions import ActionBuilder
 from edge.delivery.caches import action_file, sweep
 from edge.delivery.cloud_path import CloudPath
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.effects import Effects
+from edge.delivery.effects import CommitEffects
 from edge.delivery.letters import FOLDER
 from edge.delivery.mqtt_lines import Lines
 from edge.delivery.outbox import Outbox
@@ -38,7 +38,7 @@ from edge.deploy.reading.wanted import Wanted
 from edge.deploy.recover.recovery import Recovery, open_journal
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import AGAIN_MS, DirectoryWatch, fingerprint
-from edge.gateway import Gateway, Limits
+from edge.gateway import Gateway, LoopLimits
 from edge.intake.backlog import Arrival
 from edge.intake.broker_state import MAIN
 from edge.intake.lookups.base import LookupEnvironment
@@ -46,7 +46,7 @@ from edge.intake.queue import Intake
 from edge.intake.sources.http_push_server import PushServers
 from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
-from edge.monitor.access import Access, own_token
+from edge.monitor.access import PageAccess, own_token
 from edge.monitor.console.console import Console
 from edge.monitor.flight.ask import Why
 from edge.monitor.flight.flight_pages import FlightPages
@@ -54,7 +54,7 @@ from edge.monitor.flight.listen import Listen
 from edge.monitor.http import StatusServer
 from edge.monitor.pages import Pages
 from edge.monitor.relations import Relations
-from edge.monitor.report import Report
+from edge.monitor.report import StatusReport
 from rules.problems import in_words
 from rules.secrets import reveal
 from sql import Catalog, Engine
@@ -104,7 +104,7 @@ class Daemon:
             self.intake,
             self.outbox,
             self.dead_letters,
-            Limits(limits.intake_bytes_max, limits.unacknowledged_max, config.gateway.latency_ms),
+            LoopLimits(limits.intake_bytes_max, limits.unacknowledged_max, config.gateway.latency_ms),
         )
         self.configured = rules.configured
         self.brokers = Brokers(self._broker)
@@ -184,9 +184,9 @@ class Daemon:
             return
         token = http.token.reveal() if http.token else own_token(self.config.data.dir)
         register_secret(token)
-        access = Access(token, frozenset(http.open), http.address[0])
+        access = PageAccess(token, frozenset(http.open), http.address[0])
         why = Why(self)
-        report = Report(self, why)
+        report = StatusReport(self, why)
         pages: list[Pages] = [Relations(self), FlightPages(why, Listen(self))]
         if http.ui:
             pages.append(Console(self))
@@ -194,7 +194,7 @@ class Daemon:
 
     # --- parts ----------------------------------------------------------------------------------------------
 
-    def _management(self, report: Report) -> Any:
+    def _management(self, report: StatusReport) -> Any:
         """Management over HTTP, where it is switched on."""
         if not self.config.http.manage:
             return None
@@ -274,7 +274,7 @@ class Daemon:
         self.manager = self._manager()
         self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
         self._serve()
-        effects = Effects(self.cloud.spools, self.clock, self.dead_letters, self.recovery.state)
+        effects = CommitEffects(self.cloud.spools, self.clock, self.dead_letters, self.recovery.state)
         self.commits = open_journal(
             self.recovery, self.config.data.dir, self.clock, self.config.journal, effects, spool=self.spool
         )

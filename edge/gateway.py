@@ -37,7 +37,7 @@ from edge.intake.open_sources import OpenSources
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
 from edge.intake.streams import ChainedRows, Decoded, StreamTable
-from edge.journal.acknowledgements import Entry
+from edge.journal.acknowledgements import PendingAcknowledgement
 from edge.journal.commits import Commits
 from edge.journal.record import Tick
 from sql import Engine
@@ -61,7 +61,7 @@ SLOW_SINK_RETRY_MS = 50
 
 
 @dataclass(slots=True)
-class Limits:
+class LoopLimits:
     """Bounds of the loop; see `LimitsConfig`."""
 
     intake_bytes_max: int = 8_000_000
@@ -90,7 +90,7 @@ class Gateway:
         intake: Intake[Arrival],
         outbox: Outbox,
         dead_letters: DeadLetters,
-        limits: Limits,
+        limits: LoopLimits,
     ) -> None:
         self.engine = engine
         self.clock = clock
@@ -256,7 +256,7 @@ class Gateway:
         acknowledge = self.sources.acknowledgement(arrival.source) if tokens else None
         if self.commits is not None and acknowledge is not None:
             is_done = None if is_lasting else partial(have_receipts, opened)
-            self.commits.acknowledgements.add(Entry(acknowledge, tokens, began_ms, is_done))
+            self.commits.acknowledgements.add(PendingAcknowledgement(acknowledge, tokens, began_ms, is_done))
 
     def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> bool:
         """Let recorded messages of a connection take effect; whether it must outlast a crash."""

@@ -12,7 +12,7 @@ from rules.compiled import Compiled, CompiledRule
 from rules.loader import Loaded
 from rules.model import Action, action_kind
 from rules.options import Options
-from rules.planning.catalog import Contexts, Tables, build_catalog
+from rules.planning.catalog import Contexts, DeclaredTables, build_catalog
 from rules.planning.idle_options import idle_options
 from rules.problems import FileProblem, in_order
 from rules.read.reading import LoadedRule
@@ -64,7 +64,7 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
     planned again as long as other rules have added streams.
     """
     catalog, problems = build_catalog(loaded)
-    contexts, tables = Contexts(loaded, catalog, zone), Tables(loaded, catalog, zone)
+    contexts, tables = Contexts(loaded, catalog, zone), DeclaredTables(loaded, catalog, zone)
     planned: dict[str, CompiledRule] = {}
     pending, errors = loaded.rules, list[FileProblem]()
     while True:

@@ -52,11 +52,11 @@ def _ls(data: Path) -> int:
 
 def _verify(data: Path) -> int:
     from edge.journal import pages
-    from edge.journal.reader import TORN_NOTE, Reading, first_position, read
+    from edge.journal.reader import TORN_NOTE, JournalPass, first_position, read
     from edge.journal.snapshots import snapshot_files
     from rules.problems import in_words
 
-    reading = Reading()
+    reading = JournalPass()
     records = messages = 0
     for entry in read(data / "journal", first_position(data / "journal"), reading):
         records += 1
@@ -84,7 +84,7 @@ def _cut(data: Path, position: int) -> int:
     from cloud_sync.errors import SpoolBusy
     from cloud_sync.spool.database import WriterLock
     from edge.journal.disk import Disk
-    from edge.journal.reader import Reading, first_position, read, segments
+    from edge.journal.reader import JournalPass, first_position, read, segments
     from edge.journal.snapshots import snapshot_files
     from edge.journal.writer import cut
 
@@ -94,7 +94,7 @@ def _cut(data: Path, position: int) -> int:
         raise UsageError(f"the gateway is running: {error}") from None
     try:
         journal = data / "journal"
-        ends = {entry.end for entry in read(journal, first_position(journal), Reading())}
+        ends = {entry.end for entry in read(journal, first_position(journal), JournalPass())}
         if position not in {*ends, *(segment.start for segment in segments(journal))}:
             raise UsageError(
                 f"no record begins at {position}; penstock journal ls shows where segments begin"

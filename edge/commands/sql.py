@@ -109,8 +109,8 @@ def _ask_gateway(arguments: argparse.Namespace) -> int:
 
 
 def _ask_data(arguments: argparse.Namespace) -> int:
-    from edge.commands.prompt.session import Refused, Session
-    from edge.commands.prompt.tables import Tables
+    from edge.commands.prompt.session import CommandRefused, PromptSession
+    from edge.commands.prompt.tables import PromptTables
     from edge.commands.replay import printed
     from sql import Catalog
 
@@ -128,18 +128,20 @@ def _ask_data(arguments: argparse.Namespace) -> int:
         from edge.deploy.stream_types import MQTT, stream_type
 
         if arguments.broker is None and any(stream_type(stream) == MQTT for stream in streams):
-            raise Refused("there are no events: name a file with --recorded, or a broker with --broker")
+            raise CommandRefused(
+                "there are no events: name a file with --recorded, or a broker with --broker"
+            )
         logs.configure("warning")
         return lines(text, streams, arguments.broker, arguments.for_ms)
 
-    session = Session(
+    session = PromptSession(
         catalog,
         events if files else None,
         live,
         printed,
         arguments.zone,
         _parameters(arguments.parameters),
-        Tables(compiled),
+        PromptTables(compiled),
     )
     if arguments.execute is not None:
         return 0 if _answered(session, arguments.execute) else 1

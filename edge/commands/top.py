@@ -20,7 +20,7 @@ from typing import Any
 from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments
 from edge.commands.shared.argument_types import duration
-from edge.monitor.client import Client
+from edge.monitor.client import GatewayClient
 from edge.monitor.top import SORTS, render
 from rules.durations import format_duration
 
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _watch(
-    arguments: argparse.Namespace, client: Client, before: dict[str, Any], wait: Callable[[float], str]
+    arguments: argparse.Namespace, client: GatewayClient, before: dict[str, Any], wait: Callable[[float], str]
 ) -> int:
     """Show until q is pressed. A gateway that does not answer is queried again after the interval."""
     sort = arguments.sort
@@ -81,7 +81,7 @@ def _show(before: dict[str, Any], now: dict[str, Any], sort: str) -> None:
     print("\n".join(render(before, now, size.columns, sort)), flush=True)
 
 
-def _status(client: Client) -> dict[str, Any]:
+def _status(client: GatewayClient) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(client.page("/status"))
     return found
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from cloud_sync.spool import Spool
 from edge.clock import Clock
-from edge.delivery.assigned import Action, Taker
+from edge.delivery.assigned import AssignedAction, Taker
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import INLINE, MEMORY, InlineAction
 from edge.delivery.mqtt_lines import MQTT, Lines
@@ -26,10 +26,10 @@ REPLAYED = (CLOUD, ARCHIVE, MEMORY)
 """Sinks whose effects a replay computes again."""
 
 
-class Builder(Protocol):
+class ActionFactory(Protocol):
     """The maker of actions, as the manager of rules needs it."""
 
-    def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]: ...
+    def actions(self, rule: CompiledRule, before: Iterable[AssignedAction]) -> list[AssignedAction]: ...
     def last_number(self, rule: CompiledRule, *, cached: bool = True) -> int: ...
 
 
@@ -54,7 +54,7 @@ class ActionBuilder:
         self._dead_letters = dead_letters
         self._outbox = outbox
 
-    def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]:
+    def actions(self, rule: CompiledRule, before: Iterable[AssignedAction]) -> list[AssignedAction]:
         """The actions of a rule; those of `before` that stand at the same place with the
         same settings are kept."""
         self._outbox.expectations.watch(rule.id, rule.rule.rule.expect, self._clock.now_ms())
@@ -67,7 +67,7 @@ class ActionBuilder:
                 found.append(known)
             else:
                 delivery = self._delivery(rule.id, written.sink, settings, role, position)
-                found.append(Action(role, position, settings, delivery, written.sink in REPLAYED))
+                found.append(AssignedAction(role, position, settings, delivery, written.sink in REPLAYED))
         return found
 
     def _settings(self, rule: CompiledRule, written: RuleAction) -> SinkSettings:

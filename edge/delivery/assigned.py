@@ -27,7 +27,7 @@ class Taker(Protocol):
 
 
 @dataclass(slots=True)
-class Action:
+class AssignedAction:
     """One delivery of a rule: its list and place there, the settings it was built from,
     and what it has not taken.
 
@@ -75,7 +75,7 @@ class Action:
         return next(iter(self.open.values()))[0] - 1 if self.open else self.last
 
 
-Opened = list[tuple[Action, int]]
+Opened = list[tuple[AssignedAction, int]]
 """Results by action and number of the last row."""
 
 
@@ -87,12 +87,12 @@ def have_receipts(opened: Opened) -> bool:
     return True
 
 
-class Token:
+class ReceiptToken:
     """The token that a delivery returns as its receipt: the action, and the numbers of the rows."""
 
     __slots__ = ("action", "first", "last")
 
-    def __init__(self, action: Action, first: int, last: int) -> None:
+    def __init__(self, action: AssignedAction, first: int, last: int) -> None:
         self.action, self.first, self.last = action, first, last
 
 
@@ -105,25 +105,27 @@ class Assigned:
     """The actions of each rule. Used by the gateway loop only."""
 
     def __init__(self) -> None:
-        self._of: dict[str, list[Action]] = {}
-        self._taking: dict[tuple[str, str], list[Action]] = {}
+        self._of: dict[str, list[AssignedAction]] = {}
+        self._taking: dict[tuple[str, str], list[AssignedAction]] = {}
         """The actions of a rule that take a kind of emission; left out where there are none."""
 
-    def __iter__(self) -> Iterator[tuple[str, Action]]:
+    def __iter__(self) -> Iterator[tuple[str, AssignedAction]]:
         """All actions, each with its rule."""
         for rule, actions in self._of.items():
             for action in actions:
                 yield rule, action
 
-    def of(self, rule: str) -> Sequence[Action]:
+    def of(self, rule: str) -> Sequence[AssignedAction]:
         """The actions of a rule, in order."""
         return self._of.get(rule, ())
 
-    def taking(self, rule: str, kind: str) -> Sequence[Action]:
+    def taking(self, rule: str, kind: str) -> Sequence[AssignedAction]:
         """The actions of a rule that take a kind of emission."""
         return self._taking.get((rule, kind), ())
 
-    def assign(self, rule: str, actions: Sequence[Action], *, errors_too: bool = False) -> list[Action]:
+    def assign(
+        self, rule: str, actions: Sequence[AssignedAction], *, errors_too: bool = False
+    ) -> list[AssignedAction]:
         """Give a rule its actions; returns those that are no longer used, to be closed.
 
         `errors_too`: errors go to `actions` as well (`sendError`).

@@ -14,7 +14,7 @@ WAITING_BYTES_MAX = 2_000_000
 """Bytes of dead letters that may wait in memory for a commit."""
 
 
-class Effects:
+class CommitEffects:
     """Implements `edge.journal.commits.Effects`."""
 
     def __init__(

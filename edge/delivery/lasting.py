@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from edge.delivery.assigned import Action
+from edge.delivery.assigned import AssignedAction
 from edge.delivery.inline_action import MEMORY
 from rules.compiled import CompiledRule
 from sql.catalog.streams import Catalog
@@ -17,7 +17,7 @@ from sql.plan.traces import leaves_traces
 
 
 def lasting_streams(
-    rules: Iterable[tuple[CompiledRule, Sequence[Action]]],
+    rules: Iterable[tuple[CompiledRule, Sequence[AssignedAction]]],
     moves: Iterable[tuple[str, str]],
     known: Iterable[str],
     catalog: Catalog,
@@ -42,7 +42,7 @@ def lasting_streams(
     return frozenset(found)
 
 
-def _lasts(action: Action) -> bool:
+def _lasts(action: AssignedAction) -> bool:
     """True if a replay must make the action's rows again. Those of memory topics enter streams that `moves`
     names."""
     return action.is_replayed and action.delivery.name != MEMORY

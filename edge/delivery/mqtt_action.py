@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.mqtt_lines import MQTT, Line, Lines
+from edge.delivery.mqtt_lines import MQTT, Lines, MqttLine
 from edge.delivery.rejections import Rejections
 from sinks import Outcome, Stats
 from sinks.base import Message
@@ -40,7 +40,7 @@ class MqttAction:
         settings: MqttSettings,
         rule_id: str,
         lines: Lines,
-        line: Line,
+        line: MqttLine,
         clock: Clock,
         dead_letters: DeadLetters,
         on_done: Callable[[Any, Outcome], None],
@@ -50,7 +50,7 @@ class MqttAction:
         self._settings = settings
         self._renderer = Renderer(settings, rule_id)
         self._lines = lines
-        self._line: Line = line
+        self._line: MqttLine = line
         self._clock = clock
         self._rejections = Rejections(rule_id, MQTT, dead_letters)
         self._on_done = on_done

@@ -53,7 +53,7 @@ GOODBYE_MS = 200
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class MqttLine:
     """A connection, and how many actions use it. It begins when the first of them has something to send."""
 
     poller: Poller
@@ -137,9 +137,9 @@ class Lines:
     rng: random.Random
     brokers: Mapping[str, MqttOptions] = field(default_factory=dict)
     sources: Callable[[], Mapping[str, MqttSource]] = dict
-    lines: dict[tuple[Any, ...], Line] = field(default_factory=dict)
+    lines: dict[tuple[Any, ...], MqttLine] = field(default_factory=dict)
 
-    def take(self, settings: MqttSettings, context: SinkContext) -> Line:
+    def take(self, settings: MqttSettings, context: SinkContext) -> MqttLine:
         """The connection for an action. Raises `Fatal` where the gateway has no such connection."""
         complete = connected(settings, context)
         name = next((name for name, options in self.brokers.items() if agree(complete, options)), None)
@@ -151,11 +151,11 @@ class Lines:
         line = self.lines.get(key)
         if line is None:
             shared = partial(self._source, name)
-            line = self.lines[key] = Line(self.poller, shared, partial(self._own, complete))
+            line = self.lines[key] = MqttLine(self.poller, shared, partial(self._own, complete))
         line.users += 1
         return line
 
-    def give_back(self, line: Line) -> None:
+    def give_back(self, line: MqttLine) -> None:
         """An action ends; the last one closes the connection."""
         line.users -= 1
         if not line.users:

@@ -20,7 +20,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from edge.delivery.assigned import Action, Assigned, Opened, Token, rows_of
+from edge.delivery.assigned import Assigned, AssignedAction, Opened, ReceiptToken, rows_of
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.delivery_journal import DeliveryJournal
 from edge.delivery.expectations import Expectations
@@ -54,10 +54,10 @@ class Outbox:
         self.journaled = DeliveryJournal(self.assigned, self.numbers, self.fired, self._dead_letter)
         """What the journal and the snapshots know of the results."""
         self._dead_letters = dead_letters
-        self._behind: list[tuple[str, Action]] = []
+        self._behind: list[tuple[str, AssignedAction]] = []
         """The actions with results that wait, each with its rule: mostly none,
         however many rules there are."""
-        self._receipts: deque[Token] = deque()
+        self._receipts: deque[ReceiptToken] = deque()
         self._held: set[str] = set()
         self.dropped_held = 0
         """Rows of rules that were about to be removed which were more than `rows_max`, or
@@ -65,17 +65,17 @@ class Outbox:
 
     # --- from any thread ------------------------------------------------------------------------------------
 
-    def on_done(self, token: Token, outcome: Outcome) -> None:
+    def on_done(self, token: ReceiptToken, outcome: Outcome) -> None:
         """The receipt of a delivery; taken into account by the next `reconcile`."""
         self._receipts.append(token)
 
     # --- from the loop --------------------------------------------------------------------------------------
 
-    def on_done_in_loop(self, token: Token, outcome: Outcome) -> None:
+    def on_done_in_loop(self, token: ReceiptToken, outcome: Outcome) -> None:
         """The receipt of an action that works inside the loop."""
         token.action.open.pop(token.last, None)
 
-    def actions(self, rule: str) -> Sequence[Action]:
+    def actions(self, rule: str) -> Sequence[AssignedAction]:
         """The actions of a rule, in order."""
         return self.assigned.of(rule)
 
@@ -97,7 +97,7 @@ class Outbox:
             if not wanted and part.kind == "error":
                 self._dead_letter(part, origins=origins)
 
-    def _hand_on(self, part: Emission, first: int, wanted: Sequence[Action]) -> None:
+    def _hand_on(self, part: Emission, first: int, wanted: Sequence[AssignedAction]) -> None:
         """Give the emissions of a part, whose rows are numbered from `first` on, to listeners and actions."""
         is_held = part.rule in self._held
         for emission in apart((part,)):
@@ -123,7 +123,7 @@ class Outbox:
         for rule, action in self._behind:
             while action.waiting and rule not in self._held:
                 first, emission = action.open[action.waiting[0]]
-                if not action.delivery.submit(emission, Token(action, first, action.waiting[0])):
+                if not action.delivery.submit(emission, ReceiptToken(action, first, action.waiting[0])):
                     break
                 action.end_wait(emission)
         self._behind = [entry for entry in self._behind if entry[1].waiting]
@@ -167,19 +167,19 @@ class Outbox:
                     self._drop_oldest(action)
         return dropped
 
-    def _hold(self, rule: str, action: Action, first: int, last: int, emission: Emission) -> None:
+    def _hold(self, rule: str, action: AssignedAction, first: int, last: int, emission: Emission) -> None:
         action.open[last] = (first, emission)
         action.last = last
         self._wait(rule, action, last)
         if len(action.waiting) > self.rows_max:
             self._drop_oldest(action)
 
-    def _drop_oldest(self, action: Action) -> None:
+    def _drop_oldest(self, action: AssignedAction) -> None:
         _, emission = action.open.pop(action.waiting[0])
         action.end_wait(emission)
         self.dropped_held += rows_of(emission)
 
-    def close_action(self, action: Action, deadline_ms: int) -> int:
+    def close_action(self, action: AssignedAction, deadline_ms: int) -> int:
         """Flush and close an action that is no longer used; what it could not deliver
         becomes dead letters."""
         action.delivery.close(deadline_ms)
@@ -191,18 +191,18 @@ class Outbox:
             self._dead_letter(emission, f"action {action.delivery.name} was removed before delivery")
         return len(left)
 
-    def _wait(self, rule: str, action: Action, last: int) -> None:
+    def _wait(self, rule: str, action: AssignedAction, last: int) -> None:
         """A result waits until the action takes it."""
         if not action.waiting:
             self._behind.append((rule, action))
         action.wait(last)
 
-    def _submit(self, rule: str, action: Action, first: int, last: int, emission: Emission) -> None:
+    def _submit(self, rule: str, action: AssignedAction, first: int, last: int, emission: Emission) -> None:
         action.open[last] = (first, emission)
         action.last = last
         if self.is_replaying and not action.is_replayed:
             return
-        if action.waiting or not action.delivery.submit(emission, Token(action, first, last)):
+        if action.waiting or not action.delivery.submit(emission, ReceiptToken(action, first, last)):
             self._wait(rule, action, last)
 
     def _dead_letter(

@@ -26,9 +26,9 @@ from edge.base.errors import MissingError, UsageError
 from edge.clock import Clock, SystemClock
 from edge.demo import plant
 from edge.demo.processes import STOP_S, DemoError, Processes, free_port, listens, shown
-from edge.demo.results import Channel, FileWatch, Results, Tail, channels, log_fields, subscribe
+from edge.demo.results import Channel, DemoResults, FileWatch, Tail, channels, log_fields, subscribe
 from edge.monitor.access import read_token
-from edge.monitor.client import Client
+from edge.monitor.client import GatewayClient
 
 EXAMPLES = Path(rules.__file__).parent / "examples"
 GATEWAY = "demo-gateway"
@@ -128,7 +128,7 @@ class Demo:
 
         def ready() -> bool:
             with suppress(UsageError):
-                return Client(found[0]).get("/readyz")[0] == 200
+                return GatewayClient(found[0]).get("/readyz")[0] == 200
             return False
 
         self._processes.until(address_known, self._daemon, "the gateway", "gateway.log")
@@ -138,7 +138,7 @@ class Demo:
     def _watch(self, address: str) -> None:
         """Let the plant run, and show what comes out of the rules until the last windows have closed."""
         assert self.broker is not None
-        seen, results = channels(self.rules), Results()
+        seen, results = channels(self.rules), DemoResults()
         follower = subscribe(self.broker, seen, results)
         self._processes.ending.callback(follower.loop_stop)
         self._processes.ending.callback(follower.disconnect)
@@ -198,11 +198,11 @@ class Demo:
             raise DemoError(f"the gateway ended early; see {self.folder}/gateway.log")
 
     def _status(self, address: str) -> dict[str, Any]:
-        client = Client(address, read_token(self.folder / "data"))
+        client = GatewayClient(address, read_token(self.folder / "data"))
         found: dict[str, Any] = json.loads(client.page("/status"))
         return found
 
-    def _summary(self, seen: list[Channel], results: Results, status: dict[str, Any]) -> None:
+    def _summary(self, seen: list[Channel], results: DemoResults, status: dict[str, Any]) -> None:
         sinks = {item.label: f"{item.sink} {item.place}".strip() for item in seen}
         print(f"\n  {'rule':32} {'events':>7} {'rows':>6}   where its results went")
         for rule_id, rule in sorted(status["rules"].items()):

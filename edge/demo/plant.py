@@ -54,7 +54,7 @@ RUBBISH = (
 """Payloads that no stream can take; each becomes a dead letter."""
 
 
-class Message(NamedTuple):
+class PlantMessage(NamedTuple):
     """One message, `at_ms` after the start."""
 
     at_ms: int
@@ -98,7 +98,7 @@ def machines(devices: int = DEVICES) -> list[Machine]:
     ]
 
 
-def messages(seconds: int, start_ms: int, seed: int = 1) -> Iterator[Message]:
+def messages(seconds: int, start_ms: int, seed: int = 1) -> Iterator[PlantMessage]:
     """All messages of a run in order of their sending; `start_ms` is the wall clock time of offset 0."""
     dice = random.Random(seed)
     plant = machines()
@@ -110,9 +110,9 @@ def messages(seconds: int, start_ms: int, seed: int = 1) -> Iterator[Message]:
             if machine.silent_from_ms is not None and 0 <= at_ms - machine.silent_from_ms < SILENCE_MS:
                 continue
             if dice.random() < machine.rubbish_share:
-                yield Message(at_ms, machine.topic, dice.choice(RUBBISH))
+                yield PlantMessage(at_ms, machine.topic, dice.choice(RUBBISH))
             else:
-                yield Message(at_ms, machine.topic, reading(machine, at_ms, start_ms, dice))
+                yield PlantMessage(at_ms, machine.topic, reading(machine, at_ms, start_ms, dice))
 
 
 def reading(machine: Machine, at_ms: int, start_ms: int, dice: random.Random) -> bytes:

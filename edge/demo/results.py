@@ -58,7 +58,7 @@ def place(sink: str, settings: dict[str, Any]) -> str:
     return _FIELD.sub("+", str(settings["topic"])) if sink == "mqtt" else str(settings["path"])
 
 
-class Results:
+class DemoResults:
     """Rows by label, as they come; safe to use from any thread."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ def log_fields(line: str) -> dict[str, str]:
 class FileWatch:
     """Adds new rows of files and of the daemon's log to the results, at each call."""
 
-    def __init__(self, seen: list[Channel], output: Path, log: Path, results: Results) -> None:
+    def __init__(self, seen: list[Channel], output: Path, log: Path, results: DemoResults) -> None:
         self._results = results
         self._files = [(item.label, Tail(output / item.place)) for item in seen if item.sink == "file"]
         self._logged = {item.label for item in seen if item.sink == "log"}
@@ -130,7 +130,7 @@ class FileWatch:
                 self._results.add(fields["rule"], fields["payload"])
 
 
-def subscribe(broker: str, seen: list[Channel], results: Results) -> Any:
+def subscribe(broker: str, seen: list[Channel], results: DemoResults) -> Any:
     """Follow the topics that rules publish to; returns the paho client, to be stopped. Raises OSError."""
     from edge.config.mqtt_options import MqttOptions
     from edge.intake.sources.mqtt import client as mqtt_client
@@ -153,5 +153,5 @@ def subscribe(broker: str, seen: list[Channel], results: Results) -> Any:
     return client
 
 
-def _on_message(results: Results, label: str, _client: object, _userdata: object, message: Any) -> None:
+def _on_message(results: DemoResults, label: str, _client: object, _userdata: object, message: Any) -> None:
     results.add(label, message.payload)

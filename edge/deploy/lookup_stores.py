@@ -30,7 +30,7 @@ log = logging.getLogger("penstock.lookups")
 POLICY = AnswerPolicy.__struct_fields__
 
 
-class Store(Record):
+class LookupStore(Record):
     """The store of a table, as its declaration and the gateway's configuration say."""
 
     stream: Stream
@@ -51,7 +51,7 @@ class Stores:
         self._configured = configured
         self._clock = clock
         self._wake = wake
-        self._running: dict[str, tuple[Store, StoreWorker]] = {}
+        self._running: dict[str, tuple[LookupStore, StoreWorker]] = {}
         self.answers: deque[tuple[Request, Rows | Refusal]] = deque()
 
     # --- the stores -----------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class Stores:
                 gateway.commits.append(record)
             change_policies(gateway.engine, record)
 
-    def _wanted(self, streams: Iterable[Stream]) -> Iterator[tuple[str, Store]]:
+    def _wanted(self, streams: Iterable[Stream]) -> Iterator[tuple[str, LookupStore]]:
         self.failed = {}
         for stream in streams:
             kind = kinds()[str(stream.options["TYPE"]).lower()]
@@ -88,9 +88,9 @@ class Stores:
             except BadSource as error:
                 self.failed[stream.name] = f"{error.option} {error}"
             else:
-                yield stream.name, Store(stream, kind, settings)
+                yield stream.name, LookupStore(stream, kind, settings)
 
-    def _begun(self, name: str, store: Store) -> StoreWorker | None:
+    def _begun(self, name: str, store: LookupStore) -> StoreWorker | None:
         try:
             lookups = [
                 store.kind.make(store.stream, store.settings, self._environment)

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from edge.delivery.actions import Builder
+from edge.delivery.actions import ActionFactory
 from edge.delivery.lasting import lasting_streams
 from edge.deploy.circles import moves
 from edge.deploy.connections import Brokers
@@ -27,7 +27,7 @@ from edge.deploy.row_shapes import struct_columns
 from edge.deploy.rule_runner import RuleRunner
 from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
-from edge.deploy.tables import Tables, declare_streams
+from edge.deploy.tables import DeployedTables, declare_streams
 from edge.gateway import Gateway
 from edge.intake.sources.registry import Configured
 from edge.intake.streams import StreamTable
@@ -54,7 +54,7 @@ class Manager:
     def __init__(
         self,
         gateway: Gateway,
-        builder: Builder,
+        builder: ActionFactory,
         memory: MemoryBus,
         brokers: Brokers,
         *,
@@ -67,7 +67,7 @@ class Manager:
         self.rules = RuleRunner(gateway, builder)
         self.running = self.rules.running
         self.grace = Grace(gateway.outbox, grace_ms)
-        self.tables = Tables(gateway.engine)
+        self.tables = DeployedTables(gateway.engine)
         self.stopped: tuple[str, ...] = ()
         self.problems: list[FileProblem] = []
         self.files: tuple[str, ...] = ()

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from edge.delivery.actions import Builder
-from edge.delivery.assigned import Action
+from edge.delivery.actions import ActionFactory
+from edge.delivery.assigned import AssignedAction
 from edge.deploy.deployed_rule import SINCE_SNAPSHOT, DeployedRule
 from edge.deploy.row_shapes import row_maker, shape_of
 from edge.gateway import Gateway
@@ -33,7 +33,7 @@ class RuleRunner:
     now_ms   the time of what is done now
     """
 
-    def __init__(self, gateway: Gateway, builder: Builder) -> None:
+    def __init__(self, gateway: Gateway, builder: ActionFactory) -> None:
         self.running: dict[str, DeployedRule] = {}
         self.failed: dict[str, str] = {}
         self.structs: dict[str, frozenset[str]] = {}
@@ -139,7 +139,7 @@ class RuleRunner:
         del self.running[rule_id]
         log.info("rule.stopped", extra={"rule": rule_id})
 
-    def close(self, actions: Iterable[Action]) -> None:
+    def close(self, actions: Iterable[AssignedAction]) -> None:
         """Close actions that no rule has any more, all at once."""
         actions = list(actions)
         until_ms = self._gateway.clock.monotonic_ms() + ACTION_CLOSE_MS

@@ -22,7 +22,7 @@ from sql.types import Saved
 log = logging.getLogger("penstock.tables")
 
 
-class Tables:
+class DeployedTables:
     """The tables that an engine has because rule files declare them. Used by the gateway loop only."""
 
     def __init__(self, engine: Engine) -> None:

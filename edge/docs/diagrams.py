@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import railroad
 
-from edge.docs.grammar import Choice, Name, Part, Repeat, Section, Several, Word, sections
+from edge.docs.grammar import Choice, GrammarSection, Name, Part, Repeat, Several, Word, sections
 from edge.docs.markdown import FENCE
 
 LINE_WIDTH = 680
@@ -55,18 +55,18 @@ def pictures() -> dict[str, str]:
     return {_file(section): picture_of(section) for section in sections()}
 
 
-def _written(section: Section) -> str:
+def _written(section: GrammarSection) -> str:
     about = "".join(f"{line}\n" for line in section.about)
     rules = "\n".join(section.lines)
     picture = f"![{section.title}, drawn](../{_file(section)})"
     return f"\n## {section.title}\n\n{about}\n{picture}\n\n{FENCE}text\n{rules}\n{FENCE}\n"
 
 
-def _file(section: Section) -> str:
+def _file(section: GrammarSection) -> str:
     return f"images/grammar/{'-'.join(re.findall('[a-z]+', section.title.lower()))}.svg"
 
 
-def picture_of(section: Section) -> str:
+def picture_of(section: GrammarSection) -> str:
     """The rules of a section one below the other, as an SVG document."""
     shapes, y, width = [], 0.0, 0.0
     for name, part in section.rules.items():

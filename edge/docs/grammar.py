@@ -55,7 +55,7 @@ class Repeat:
 
 
 @dataclass(slots=True)
-class Section:
+class GrammarSection:
     """A heading with its sentences and rules."""
 
     title: str
@@ -69,19 +69,19 @@ _TOKEN = re.compile(r'"[^"]*"|\w+|[()|?*+]')
 _RULE = re.compile(r"^(\w+):", re.MULTILINE)
 
 
-def sections() -> list[Section]:
+def sections() -> list[GrammarSection]:
     """All of the grammar, in order."""
     text = resources.files("edge.docs").joinpath("grammar.ebnf").read_text("utf-8")
     return [_section(part) for part in text.split("// ## ")[1:]]
 
 
-def _section(text: str) -> Section:
+def _section(text: str) -> GrammarSection:
     title, *lines = text.strip().splitlines()
     about = [line.removeprefix("//").strip() for line in lines if line.startswith("//")]
     written = [line for line in lines if line and not line.startswith("//")]
     _, *found = _RULE.split("\n".join(written))
     rules = {name: _Reader(body).alternatives() for name, body in zip(found[::2], found[1::2], strict=True)}
-    return Section(title, about, rules, written)
+    return GrammarSection(title, about, rules, written)
 
 
 class _Reader:

@@ -14,7 +14,7 @@ from edge.intake.router import router_of, shared_filter, wildcards
 from sql.engine.interplay import groups as joined
 
 
-class Feed(Protocol):
+class TopicFeed(Protocol):
     """A stream, with the filter of the topics that it reads on a connection."""
 
     @property
@@ -25,7 +25,7 @@ class Feed(Protocol):
     def connection(self) -> str: ...
 
 
-def lanes(feeds: Iterable[Feed], groups: Mapping[str, str]) -> dict[str, str]:
+def lanes(feeds: Iterable[TopicFeed], groups: Mapping[str, str]) -> dict[str, str]:
     """By stream, the lane of its topics; `groups`: the group of each stream that has one."""
     members: dict[tuple[str, str], list[str]] = {}
     for feed in feeds:

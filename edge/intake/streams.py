@@ -36,7 +36,7 @@ class ChainedRows(NamedTuple):
     rows: list[dict[str, Any]]
 
 
-class Refused(NamedTuple):
+class RefusedMessage(NamedTuple):
     """A message that some streams cannot read, however many one dead letter, with the reason of the first."""
 
     message: BadMessage
@@ -52,7 +52,7 @@ class Decoded(msgspec.Struct):
     """
 
     rows: dict[str, list[Any]] = msgspec.field(default_factory=dict)
-    bad: list[Refused] = msgspec.field(default_factory=list)
+    bad: list[RefusedMessage] = msgspec.field(default_factory=list)
     origins: dict[str, Origins] = msgspec.field(default_factory=dict)
     each: dict[str, Iterator[list[Any]]] = msgspec.field(default_factory=dict)
 
@@ -164,7 +164,7 @@ class StreamTable:
         """All rows of a batch; a message that several streams read is decoded for each, for
         they differ in columns."""
         decoded = Decoded()
-        refused: dict[int, Refused] = {}
+        refused: dict[int, RefusedMessage] = {}
         for stream, found in self._by_stream(messages, connection).items():
             rows, bad = self.decoders[stream].take(found)
             if rows:
@@ -174,7 +174,7 @@ class StreamTable:
                 decoded.each[stream] = self._each(stream, found, rows, {at for at, _ in bad})
             for at, reason in bad:
                 topic, payload, token, _ = found[at]
-                first = Refused((topic, payload, token, reason), [])
+                first = RefusedMessage((topic, payload, token, reason), [])
                 refused.setdefault(id(found[at]), first).streams.append(stream)
         if refused:
             decoded.bad += refused.values()

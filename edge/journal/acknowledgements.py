@@ -10,7 +10,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 
-class Entry(Struct, frozen=True):
+class PendingAcknowledgement(Struct, frozen=True):
     """The function that acknowledges, and the tokens of the messages that it is given then.
 
     at_ms     when they were taken in
@@ -80,13 +80,13 @@ class Acknowledgements:
     def __init__(self) -> None:
         self.messages = 0
         """Messages taken in and not acknowledged yet."""
-        self._waiting: list[Entry] = []
-        self._storing: list[Entry] = []
+        self._waiting: list[PendingAcknowledgement] = []
+        self._storing: list[PendingAcknowledgement] = []
         self._window = Window()
         self._first_ms: int | None = None
         self._last_ms = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: PendingAcknowledgement) -> None:
         """Messages were taken in."""
         self._waiting.append(entry)
         self.messages += len(entry.tokens)
@@ -137,7 +137,7 @@ class Acknowledgements:
         self._first_ms = self._waiting[0].at_ms if self._waiting else None
         self._acknowledge(entries[:done])
 
-    def _acknowledge(self, entries: Iterable[Entry]) -> None:
+    def _acknowledge(self, entries: Iterable[PendingAcknowledgement]) -> None:
         for acknowledge, same in groupby(entries, _function):
             tokens: list[int] = []
             for entry in same:

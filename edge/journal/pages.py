@@ -52,7 +52,7 @@ _MAGIC_WITHOUT_BLOCKS = b"penstkS2"
 _MAGIC_WHOLE = b"penstkS1"
 
 
-class Page(NamedTuple):
+class StoredPage(NamedTuple):
     """The place of a page in the files, and the digest of its content."""
 
     file: int
@@ -81,7 +81,7 @@ class StoredBlock(NamedTuple):
 
     mark: str
     size: int
-    pages: list[Page]
+    pages: list[StoredPage]
 
 
 class Parts(NamedTuple):
@@ -91,11 +91,11 @@ class Parts(NamedTuple):
     blocks  lists of rows in these texts, in whose place {key: number of the list} stands
     """
 
-    texts: dict[str, list[Page]]
+    texts: dict[str, list[StoredPage]]
     blocks: list[list[StoredBlock]]
     key: str
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[StoredPage]:
         """All pages, some of them several times."""
         for found in self.texts.values():
             yield from found
@@ -107,7 +107,7 @@ class Known(NamedTuple):
     """The pages and blocks that the next snapshot takes over: pages by digest;
     blocks by mark, all of whose pages are among these."""
 
-    pages: Mapping[str, Page]
+    pages: Mapping[str, StoredPage]
     blocks: Mapping[str, StoredBlock]
 
 
@@ -194,15 +194,15 @@ class _Encoding:
         text = lossless_json.encode(block.pack())
         return StoredBlock(mark, len(text), self._pages(text))
 
-    def _pages(self, text: bytes) -> list[Page]:
+    def _pages(self, text: bytes) -> list[StoredPage]:
         return [self._page(plain) for plain in cut(text)]
 
-    def _page(self, plain: bytes) -> Page:
+    def _page(self, plain: bytes) -> StoredPage:
         digest = _digest(plain)
         page = self._found.get(digest)
         if page is None:
             body = zlib.compress(plain, 1)
-            page = self._found[digest] = Page(self.number, self._offset, len(body), digest)
+            page = self._found[digest] = StoredPage(self.number, self._offset, len(body), digest)
             self.bodies.append(body)
             self._offset += len(body)
         return page
@@ -261,7 +261,7 @@ def read(path: Path) -> dict[str, Any]:
     numbers = {page.file for page in parts.pages()}
     files = {number: pages_path(path.parent, number).read_bytes() for number in numbers}
 
-    def text(pages: Sequence[Page]) -> bytes:
+    def text(pages: Sequence[StoredPage]) -> bytes:
         return b"".join(_plain(files[page.file], page) for page in pages)
 
     def rows_in_place(value: dict[str, Any]) -> Any:
@@ -276,7 +276,7 @@ def read(path: Path) -> dict[str, Any]:
     return state | {RULES: rules}
 
 
-def _plain(file: bytes, page: Page) -> bytes:
+def _plain(file: bytes, page: StoredPage) -> bytes:
     try:
         plain = zlib.decompress(file[page.offset : page.offset + page.length])
     except zlib.error as error:

@@ -45,7 +45,7 @@ class Segment(NamedTuple):
     path: Path
 
 
-class Entry(NamedTuple):
+class FramedRecord(NamedTuple):
     """A record, where its frame begins and ends, and the messages of a batch."""
 
     position: int
@@ -68,7 +68,7 @@ class Damage:
 
 
 @dataclass(slots=True)
-class Reading:
+class JournalPass:
     """Findings of a pass over the journal: end of the intact part (the start of the pass where nothing
     reaches it), end of the last intact record, damage, length of the torn tail, and the messages in intact
     records whose topic a damaged one named."""
@@ -103,7 +103,7 @@ def first_position(directory: Path) -> int:
     return min((segment.start for segment in segments(directory)), default=0)
 
 
-def read(directory: Path, start: int, reading: Reading) -> Iterator[Entry]:
+def read(directory: Path, start: int, reading: JournalPass) -> Iterator[FramedRecord]:
     """Every intact record from position `start` on; `reading` describes the rest once all are read.
 
     Raises UsageError for a record of a newer version: it is not damaged, and to leave it out would lose it.
@@ -124,7 +124,9 @@ def read(directory: Path, start: int, reading: Reading) -> Iterator[Entry]:
     reading.must_reach(start, directory)
 
 
-def _records(segment: Segment, following: Segment | None, start: int, reading: Reading) -> Iterator[Entry]:
+def _records(
+    segment: Segment, following: Segment | None, start: int, reading: JournalPass
+) -> Iterator[FramedRecord]:
     data = segment.path.read_bytes()
     topics: dict[int, str] = {}
     offset = min(SEGMENT_HEADER_BYTES, len(data))
@@ -145,7 +147,7 @@ def _records(segment: Segment, following: Segment | None, start: int, reading: R
             if position >= start:
                 if isinstance(record, Batch):
                     reading.without_topic += len(record.topics) - len(messages)
-                yield Entry(position, segment.start + offset, record, messages)
+                yield FramedRecord(position, segment.start + offset, record, messages)
     reading.reached = segment.start + offset
     reading.end = max(reading.end, reading.reached)
 

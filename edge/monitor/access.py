@@ -19,7 +19,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class PageAccess:
     """`token` None: all requests are allowed. `open`: pages that need none. `bound`: the address
     that the server listens on."""
 

@@ -22,7 +22,7 @@ EXPLAINED = (400, 404)
 
 
 @dataclass(frozen=True)
-class Client:
+class GatewayClient:
     """A connection to a running gateway. `address`: `host:port` of its HTTP server. `token`: what its pages
     demand. `answer_s`: the time that it takes at most to answer."""
 

@@ -30,7 +30,7 @@ import msgspec
 from edge.base.errors import UsageError
 from edge.base.http_server import HttpServer
 from edge.base.page import Page, text_page
-from edge.monitor.access import TOKEN_FILE, Access
+from edge.monitor.access import TOKEN_FILE, PageAccess
 from edge.monitor.pages import Pages
 from rules.problems import in_words
 
@@ -74,7 +74,7 @@ class StatusServer:
         host: str,
         port: int,
         reporter: Reporter,
-        access: Access | None = None,
+        access: PageAccess | None = None,
         manage: Management | None = None,
         pages: Sequence[Pages] = (),
     ) -> None:
@@ -83,7 +83,7 @@ class StatusServer:
             (_Handler,),
             {
                 "reporter": reporter,
-                "access": access or Access(),
+                "access": access or PageAccess(),
                 "manage": manage,
                 "pages": pages,
             },
@@ -105,7 +105,7 @@ class StatusServer:
 
 class _Handler(BaseHTTPRequestHandler):
     reporter: Reporter
-    access: Access
+    access: PageAccess
     manage: Management | None
     pages: Sequence[Pages]
     server: HttpServer

@@ -35,7 +35,7 @@ WALKS = 10
 """Looks at the memory of rules for one request, a millisecond each."""
 
 
-class Report:
+class StatusReport:
     """Implements `edge.monitor.http.Reporter`."""
 
     def __init__(self, daemon: Observed, why: Why) -> None:

@@ -28,7 +28,7 @@ COUNTERS = {
 """The engine's counters of a rule, and the metric each becomes."""
 
 
-class Reading(NamedTuple):
+class RuleReading(NamedTuple):
     """The numbers of a rule as the loop reads them. Any thread makes samples of them."""
 
     rule: str
@@ -139,15 +139,15 @@ class Samples:
         if told["snapshot"]["age_ms"] is not None:
             yield sample("penstock_snapshot_age_seconds", told["snapshot"]["age_ms"] / 1000)
 
-    def read(self, names: Iterable[str]) -> list[Reading]:
+    def read(self, names: Iterable[str]) -> list[RuleReading]:
         """The numbers of rules, those of them that run."""
         counted = self._figures.counters(names)
         return [self._read(name, counters) for name, counters in counted.items()]
 
-    def _read(self, rule_id: str, counters: Mapping[str, int]) -> Reading:
+    def _read(self, rule_id: str, counters: Mapping[str, int]) -> RuleReading:
         daemon, figures = self._daemon, self._figures
         running, deliveries = daemon.manager.running[rule_id], daemon.outbox.actions(rule_id)
-        return Reading(
+        return RuleReading(
             rule_id,
             {"hash": running.hash, "began": running.state, "differs": ", ".join(running.differs)},
             counters,

@@ -19,7 +19,7 @@ SORTS = {"e": "EVENTS/S", "r": "ROWS/S", "m": "MEMORY", "x": "ERRORS", "n": "RUL
 """Keys that sort the rules, and the column each sorts by."""
 
 
-class Column(NamedTuple):
+class TopColumn(NamedTuple):
     """A column of a table. Those of the highest `rank` are left out first where the terminal is narrow."""
 
     title: str
@@ -52,42 +52,42 @@ def _size(value: int) -> str:
     return f"{value / 1000:.0f} kB" if value < 10_000_000 else f"{value / 1_000_000:.0f} MB"
 
 
-RULES: tuple[Column, ...] = (
-    Column("RULE", 0, lambda rule: rule.name, is_text=True),
-    Column("STATE", 3, lambda rule: rule.now["state"], is_text=True),
-    Column("EVENTS/S", 1, lambda rule: rule.rate("events_in"), shown=_rate),
-    Column("ROWS/S", 1, lambda rule: rule.rate("rows_out"), shown=_rate),
-    Column("EVENTS", 7, lambda rule: rule.count("events_in")),
-    Column("ROWS", 4, lambda rule: rule.count("rows_out")),
-    Column("LATE", 5, lambda rule: rule.count("late")),
-    Column("ERRORS", 2, lambda rule: rule.count("errors")),
-    Column("GROUPS", 6, lambda rule: rule.count("groups")),
-    Column("MEMORY", 4, lambda rule: rule.now["memory_bytes"], shown=_size),
-    Column("QUEUED", 2, lambda rule: sum(action["queued"] for action in rule.now["actions"])),
+RULES: tuple[TopColumn, ...] = (
+    TopColumn("RULE", 0, lambda rule: rule.name, is_text=True),
+    TopColumn("STATE", 3, lambda rule: rule.now["state"], is_text=True),
+    TopColumn("EVENTS/S", 1, lambda rule: rule.rate("events_in"), shown=_rate),
+    TopColumn("ROWS/S", 1, lambda rule: rule.rate("rows_out"), shown=_rate),
+    TopColumn("EVENTS", 7, lambda rule: rule.count("events_in")),
+    TopColumn("ROWS", 4, lambda rule: rule.count("rows_out")),
+    TopColumn("LATE", 5, lambda rule: rule.count("late")),
+    TopColumn("ERRORS", 2, lambda rule: rule.count("errors")),
+    TopColumn("GROUPS", 6, lambda rule: rule.count("groups")),
+    TopColumn("MEMORY", 4, lambda rule: rule.now["memory_bytes"], shown=_size),
+    TopColumn("QUEUED", 2, lambda rule: sum(action["queued"] for action in rule.now["actions"])),
 )
 
-CONTEXTS: tuple[Column, ...] = (
-    Column("CONTEXT", 0, lambda item: item[0], is_text=True),
-    Column("PARTITIONS", 0, lambda item: item[1]["counters"]["partitions"]),
-    Column("REFUSED", 2, lambda item: item[1]["counters"]["partitions_refused"]),
-    Column("MEMORY", 1, lambda item: item[1]["memory_bytes"], shown=_size),
-    Column("RULES", 3, lambda item: ", ".join(item[1]["rules"]), is_text=True),
+CONTEXTS: tuple[TopColumn, ...] = (
+    TopColumn("CONTEXT", 0, lambda item: item[0], is_text=True),
+    TopColumn("PARTITIONS", 0, lambda item: item[1]["counters"]["partitions"]),
+    TopColumn("REFUSED", 2, lambda item: item[1]["counters"]["partitions_refused"]),
+    TopColumn("MEMORY", 1, lambda item: item[1]["memory_bytes"], shown=_size),
+    TopColumn("RULES", 3, lambda item: ", ".join(item[1]["rules"]), is_text=True),
 )
 
-STREAMS: tuple[Column, ...] = (
-    Column("STREAM", 0, lambda item: item[0], is_text=True),
-    Column("MESSAGES/S", 0, lambda item: item[1], shown=_rate),
-    Column("MESSAGES", 1, lambda item: item[2]),
-    Column("READ BY", 2, lambda item: item[3], is_text=True),
+STREAMS: tuple[TopColumn, ...] = (
+    TopColumn("STREAM", 0, lambda item: item[0], is_text=True),
+    TopColumn("MESSAGES/S", 0, lambda item: item[1], shown=_rate),
+    TopColumn("MESSAGES", 1, lambda item: item[2]),
+    TopColumn("READ BY", 2, lambda item: item[3], is_text=True),
 )
 
-SINKS: tuple[Column, ...] = (
-    Column("SINK", 0, lambda item: f"{item[0]} {item[1]['sink']}", is_text=True),
-    Column("STATE", 0, lambda item: item[1]["state"], is_text=True),
-    Column("SENT", 1, lambda item: item[1]["sent"]),
-    Column("REJECTED", 2, lambda item: item[1]["rejected"]),
-    Column("QUEUED", 2, lambda item: item[1]["queued"]),
-    Column("LAST ERROR", 3, lambda item: item[1]["last_error"], is_text=True),
+SINKS: tuple[TopColumn, ...] = (
+    TopColumn("SINK", 0, lambda item: f"{item[0]} {item[1]['sink']}", is_text=True),
+    TopColumn("STATE", 0, lambda item: item[1]["state"], is_text=True),
+    TopColumn("SENT", 1, lambda item: item[1]["sent"]),
+    TopColumn("REJECTED", 2, lambda item: item[1]["rejected"]),
+    TopColumn("QUEUED", 2, lambda item: item[1]["queued"]),
+    TopColumn("LAST ERROR", 3, lambda item: item[1]["last_error"], is_text=True),
 )
 
 SINKS_NAMED = 3
@@ -166,7 +166,7 @@ def _streams(before: Status, now: Status, seconds: float) -> list[tuple[str, flo
     ]
 
 
-def table(columns: Sequence[Column], items: Sequence[Any], width: int) -> list[str]:
+def table(columns: Sequence[TopColumn], items: Sequence[Any], width: int) -> list[str]:
     """A head and a line for each item, as many of the columns as fit into `width`.
 
     What cannot be left out is cut: the first column.
@@ -194,7 +194,7 @@ def table(columns: Sequence[Column], items: Sequence[Any], width: int) -> list[s
     ]
 
 
-def _width(columns: Sequence[Column], cells: Mapping[str, list[str]]) -> int:
+def _width(columns: Sequence[TopColumn], cells: Mapping[str, list[str]]) -> int:
     return sum(max(map(len, cells[column.title])) + 2 for column in columns) - 2 * bool(columns)
 
 

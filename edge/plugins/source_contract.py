@@ -42,7 +42,7 @@ class Plant:
 
 
 @dataclass
-class Consumer:
+class ContractConsumer:
     """Takes the batches of a source, as the gateway does."""
 
     source: Source
@@ -50,7 +50,7 @@ class Consumer:
     messages: list[Message] = field(default_factory=list)
     bad: list[BadMessage] = field(default_factory=list)
 
-    def start(self) -> Consumer:
+    def start(self) -> ContractConsumer:
         self.source.start(self.on_batch, self.bad.extend)
         return self
 
@@ -79,9 +79,11 @@ class SourceContract:
         raise NotImplementedError
 
     @contextmanager
-    def running(self, folder: Path, *, acknowledging: bool = True) -> Iterator[tuple[Plant, Consumer]]:
+    def running(
+        self, folder: Path, *, acknowledging: bool = True
+    ) -> Iterator[tuple[Plant, ContractConsumer]]:
         plant = self.plant(folder)
-        consumer = Consumer(plant.make(), acknowledging).start()
+        consumer = ContractConsumer(plant.make(), acknowledging).start()
         try:
             yield plant, consumer
         finally:
@@ -152,7 +154,7 @@ class SourceContract:
                 [token for _, _, token, _ in consumer.messages[:4] if token is not None]
             )
             assert consumer.source.stop(STOP_MS)
-            again = Consumer(plant.make()).start()
+            again = ContractConsumer(plant.make()).start()
             try:
                 eventually(lambda: again.numbers[-6:] == [4, 5, 6, 7, 8, 9])
                 repeated = again.messages[:-6]  # those whose acknowledgement a broker has not read in time

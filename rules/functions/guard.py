@@ -46,7 +46,7 @@ class TooLong(DataError):
         super().__init__("it took too long")
 
 
-class Seen(NamedTuple):
+class SeenCall(NamedTuple):
     """A call as the watch has seen it: its number, the number of checks, and the processor time of its thread
     at the first one."""
 
@@ -103,7 +103,7 @@ class Watch:
 
     def _look(self) -> None:
         never = threading.Event()
-        calls: dict[int, Seen] = {}
+        calls: dict[int, SeenCall] = {}
         looks = 0
         while not never.wait(self.call_ms_max / LOOKS / 1000):
             looks += 1
@@ -113,7 +113,7 @@ class Watch:
                     now_ms = _processor_ms(thread, looks * self.call_ms_max // LOOKS)
                     seen = before.get(thread)
                     if seen is None or seen.number != number:
-                        seen = Seen(number, 0, now_ms)
+                        seen = SeenCall(number, 0, now_ms)
                     calls[thread] = seen = seen._replace(looks=seen.looks + 1)
                     if seen.is_too_long(now_ms, self.call_ms_max) and thread not in self._ended:
                         self._ended.add(thread)

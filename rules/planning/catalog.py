@@ -93,7 +93,7 @@ def _written(loaded: Loaded, key: str) -> set[str]:
     return {str(name) for names in named if isinstance(names, dict) for name in names}
 
 
-class Tables:
+class DeclaredTables:
     """The tables and named windows of all files, declared as soon as the streams and
     contexts they name are known."""
 

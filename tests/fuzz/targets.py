@@ -23,7 +23,7 @@ from edge.intake.sources.mqtt.publish_parser import PublishParser
 from edge.intake.sources.mqtt.publishing import encoded_length
 from edge.journal import pages
 from edge.journal.disk import Disk
-from edge.journal.reader import Reading, read, segments
+from edge.journal.reader import JournalPass, read, segments
 from edge.journal.record import Tick
 from edge.journal.writer import Journal, cut
 from edge.monitor.http import StatusServer
@@ -187,7 +187,7 @@ def journal_files() -> Iterator[Callable[[bytes], None]]:
             for path in folder.iterdir():
                 path.unlink()
             (folder / f"{0:020}.journal").write_bytes(data)
-            reading = Reading()
+            reading = JournalPass()
             messages = sum(len(entry.messages) for entry in read(folder, 0, reading))
             assert messages <= 12
             cut(folder, reading.end, Disk())
@@ -195,7 +195,7 @@ def journal_files() -> Iterator[Callable[[bytes], None]]:
             journal.append(Tick(99))
             journal.sync()
             journal.close()
-            again = [entry.record for entry in read(folder, 0, Reading())]
+            again = [entry.record for entry in read(folder, 0, JournalPass())]
             assert again[-1] == Tick(99)
 
         yield take

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from edge.intake.codecs.base import BadPayload, Row
-from edge.intake.codecs.json_codec import Parser
+from edge.intake.codecs.json_codec import JsonParser
 from edge.intake.codecs.rows import attributes, row_class
 
 INTEGER_DIGITS_MAX = 4_300
@@ -53,7 +53,7 @@ def _constant(text: str) -> Any:
 _PARSER = json.JSONDecoder(parse_float=_finite, parse_int=_integer, parse_constant=_constant)
 
 
-def standard_parser(columns: frozenset[str] | None) -> Parser:
+def standard_parser(columns: frozenset[str] | None) -> JsonParser:
     """The strict use of the standard library; it cannot skip columns."""
     cls, names = row_class(columns or ()), attributes(columns or ())
 
@@ -70,4 +70,4 @@ def standard_parser(columns: frozenset[str] | None) -> Parser:
     def many(payload: bytes) -> list[Row]:
         return [row(value) for value in parse_strictly(payload)]
 
-    return Parser(one, many, (ValueError, RecursionError), skips_columns=False)
+    return JsonParser(one, many, (ValueError, RecursionError), skips_columns=False)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from edge.commands.prompt.session import Refused, known_command
+from edge.commands.prompt.session import CommandRefused, known_command
 from sql.errors import did_you_mean
 
 OTHER_COMMANDS = ("show", "describe", "drop")
@@ -42,7 +42,7 @@ class GatewaySession:
         return sorted({*found, *(column for item in found.values() for column in item["columns"])})
 
     def run(self, text: str) -> Iterator[str]:
-        """The lines that answer one statement. Raises `Refused`."""
+        """The lines that answer one statement. Raises `CommandRefused`."""
         words = text.strip().rstrip(";").split()
         command = [word.lower() for word in words[:2]]
         if words and words[0].startswith("."):
@@ -52,7 +52,7 @@ class GatewaySession:
         elif command == ["describe", "table"] and len(words) == 3:
             yield from self._described(words[2].strip("`"))
         elif command[:1] and command[0] in OTHER_COMMANDS:
-            raise Refused(
+            raise CommandRefused(
                 "over a gateway the prompt knows .tables, SHOW TABLES, DESCRIBE TABLE name, SELECT …, "
                 "EXPLAIN SELECT … and EXPLAIN RULE name, each to its ';'"
             )
@@ -69,7 +69,7 @@ class GatewaySession:
         tables = self._tables()
         if name not in tables:
             hint = did_you_mean(name, tables)
-            raise Refused(f"there is no table '{name}'{f': {hint}' if hint else ''}")
+            raise CommandRefused(f"there is no table '{name}'{f': {hint}' if hint else ''}")
         item = tables[name]
         yield f"{item['kind']} {name}, {item['rows']} rows of at most {item['max_rows']}"
         yield from (f"{column}{' (key)' if column in item['keys'] else ''}" for column in item["columns"])
@@ -89,7 +89,7 @@ class GatewaySession:
     def _page(self, path: str) -> str:
         status, text = self._get(path)
         if status == UNAUTHORIZED:
-            raise Refused(f"{text.strip()}; give --config or --data, or set PENSTOCK__HTTP__TOKEN")
+            raise CommandRefused(f"{text.strip()}; give --config or --data, or set PENSTOCK__HTTP__TOKEN")
         if status != 200:
-            raise Refused(text.strip())
+            raise CommandRefused(text.strip())
         return text

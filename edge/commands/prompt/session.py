@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from edge.commands.prompt.tables import Tables
+from edge.commands.prompt.tables import PromptTables
 from rules.drive import Arrival
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
 from sql.binder.statements.declarations import declare_expression
@@ -46,19 +46,19 @@ COMMANDS = (".tables", ".help", ".quit")
 """Commands with a point; the last two only where one types."""
 
 
-class Refused(ValueError):
+class CommandRefused(ValueError):
     """A command that cannot be carried out; the message gives the reason."""
 
 
 def known_command(word: str) -> None:
-    """Raises `Refused` for a word with a point before it that is no command."""
+    """Raises `CommandRefused` for a word with a point before it that is no command."""
     if word.lower() not in COMMANDS:
         hint = did_you_mean(word.lower(), COMMANDS) or f"there are {', '.join(COMMANDS)}"
-        raise Refused(f"there is no command '{word}'; {hint}")
+        raise CommandRefused(f"there is no command '{word}'; {hint}")
 
 
 @dataclass(slots=True)
-class Session:
+class PromptSession:
     """The declarations of a session, and its sources of events.
 
     data    returns the recorded events anew for each query
@@ -72,7 +72,7 @@ class Session:
     zone: str = "UTC"
     parameters: Parameters = ()
     """The values of `?` and `:name` in queries over the data."""
-    tables: Tables = field(default_factory=Tables)
+    tables: PromptTables = field(default_factory=PromptTables)
     _filled: Engine | None = None
     """The engine that answers what is asked of tables; None until then, and after a declaration."""
 
@@ -82,7 +82,7 @@ class Session:
         return [*streams, *(column for stream in streams.values() for column in stream.columns or ())]
 
     def run(self, text: str) -> Iterator[str]:
-        """The lines that answer one statement. Raises `SqlError` and `Refused`."""
+        """The lines that answer one statement. Raises `SqlError` and `CommandRefused`."""
         text = text.strip().rstrip(";").strip()
         first, *rest = text.split(None, 1)
         if first.startswith("."):
@@ -123,7 +123,7 @@ class Session:
     def _show(self, rest: str) -> Iterator[str]:
         kinds = KINDS.get(rest.lower())
         if kinds is None or not rest.lower().endswith("s"):
-            raise Refused("SHOW STREAMS and SHOW TABLES are what can be shown")
+            raise CommandRefused("SHOW STREAMS and SHOW TABLES are what can be shown")
         names = sorted(name for name, stream in self.catalog.streams.items() if stream.kind in kinds)
         yield from names or [f"no {rest.lower()} are declared"]
 
@@ -150,12 +150,12 @@ class Session:
         """The stream of `STREAM name` or `TABLE name`."""
         words = rest.split()
         if len(words) != 2 or words[0].lower() not in ("stream", "table"):
-            raise Refused(f"write {command} STREAM name or {command} TABLE name")
+            raise CommandRefused(f"write {command} STREAM name or {command} TABLE name")
         name = words[1].strip("`")
         found = self.catalog.streams.get(name)
         if found is None or found.kind not in KINDS[words[0].lower()]:
             hint = did_you_mean(name, self.catalog.streams)
-            raise Refused(f"there is no {words[0].lower()} '{name}'{f': {hint}' if hint else ''}")
+            raise CommandRefused(f"there is no {words[0].lower()} '{name}'{f': {hint}' if hint else ''}")
         return found
 
     # --- questions ------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class Session:
         catalog = with_parameters(text, self.catalog.copied(), self.parameters)
         plan = self._planned(text, catalog)
         if self.parameters and self.data is None:
-            raise Refused("parameters are for recorded data, and for the tables of a gateway")
+            raise CommandRefused("parameters are for recorded data, and for the tables of a gateway")
         if (updated_by(plan) is None or self.data is not None) and self.tables.keep(plan):
             self._filled = None
             yield "the statement writes from now on"
@@ -178,7 +178,9 @@ class Session:
 
     def _recorded(self) -> Iterable[Arrival]:
         if self.data is None:
-            raise Refused("there are no events: name a file with --recorded, or a broker with --broker")
+            raise CommandRefused(
+                "there are no events: name a file with --recorded, or a broker with --broker"
+            )
         return self.data()
 
     def _over(self, arrivals: Iterable[Arrival], plan: Plan, catalog: Catalog) -> Iterator[str]:
@@ -209,7 +211,7 @@ def answer(session: Prompt, text: str, print_line: Callable[[str], Any]) -> bool
     try:
         for line in session.run(text):
             print_line(line)
-    except (SqlError, Refused, DataError) as error:
+    except (SqlError, CommandRefused, DataError) as error:
         print_line(str(error))
         return False
     return True

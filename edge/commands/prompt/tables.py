@@ -15,7 +15,7 @@ from sql.plan.relation_plan import relations_of, updated_by, variables_of, writt
 from sql.syntax import CreateTable, CreateWindow
 
 
-class Tables:
+class PromptTables:
     """Those of rule files, and those declared at the prompt."""
 
     def __init__(self, compiled: Compiled | None = None) -> None:

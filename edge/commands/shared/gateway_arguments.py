@@ -12,7 +12,7 @@ from typing import NamedTuple
 from edge.base.environment import settings
 from edge.base.errors import UsageError
 from edge.monitor.access import read_token
-from edge.monitor.client import ANSWER_S, Client
+from edge.monitor.client import ANSWER_S, GatewayClient
 
 DEFAULT_DATA = "penstock-data"
 
@@ -52,7 +52,7 @@ def data_dir(arguments: argparse.Namespace) -> Path:
     return Path(arguments.data or _settings(arguments.config).data)
 
 
-def client(arguments: argparse.Namespace) -> Client:
+def client(arguments: argparse.Namespace) -> GatewayClient:
     """A client of the running gateway. Raises UsageError if its configuration has no HTTP server."""
     found = _settings(arguments.config)
     address = arguments.address or found.address
@@ -60,7 +60,7 @@ def client(arguments: argparse.Namespace) -> Client:
         raise UsageError(
             "http.bind is off, so the gateway does not answer; set it, or name another with --address"
         )
-    return Client(address, found.token or read_token(arguments.data or found.data), found.answer_s)
+    return GatewayClient(address, found.token or read_token(arguments.data or found.data), found.answer_s)
 
 
 class _Settings(NamedTuple):

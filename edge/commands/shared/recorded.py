@@ -63,7 +63,7 @@ def read_events(
         yield instant_ms(row.get(column), f"{where}: column '{column}'"), row
 
 
-class Batch(NamedTuple):
+class RecordedEvents(NamedTuple):
     """Events in order of arrival with their instants, which never decrease; `read` bytes
     of the file lie behind."""
 
@@ -92,7 +92,7 @@ class Recording:
         """Sample lines: some of the first batch and one of each later one, for the findings from
         payloads."""
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[RecordedEvents]:
         newest_ms: int | None = None
         is_input = self.path == "-"
         with contextlib.nullcontext(sys.stdin.buffer) if is_input else Path(self.path).open("rb") as file:
@@ -105,7 +105,7 @@ class Recording:
                     # An event that was recorded late arrives now, whatever its time stamp.
                     instants = list(accumulate(instants, max, initial=newest_ms))[newest_ms is not None :]
                     newest_ms = instants[-1]
-                    yield Batch(rows, instants, read)
+                    yield RecordedEvents(rows, instants, read)
 
     def _decoded(self, block: list[bytes]) -> tuple[list[Any], list[int]]:
         first, self.lines = self.lines + 1, self.lines + len(block)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from edge.deploy.memory_streams import MemoryStreams
 from edge.gateway import Gateway
 from edge.intake.streams import Decoded
-from edge.journal.reader import Entry
+from edge.journal.reader import FramedRecord
 from edge.journal.record import Batch, Receipts
 
 LOT_ROWS = 1_000
@@ -43,7 +43,7 @@ class Lots:
         self._rows = 0
         self._receipts: list[Receipts] = []
 
-    def take(self, batch: Batch, entry: Entry) -> None:
+    def take(self, batch: Batch, entry: FramedRecord) -> None:
         """A batch takes effect at once, or with those that follow it."""
         gateway = self._gateway
         decoded = gateway.decode(entry.messages, batch.at_ms, batch.connection)

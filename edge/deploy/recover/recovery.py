@@ -25,7 +25,7 @@ from edge.deploy.recover.upgrade import old_snapshot, remove_old
 from edge.gateway import Gateway
 from edge.intake.broker_state import MAIN
 from edge.journal.commits import Commits, Effects
-from edge.journal.reader import TORN_NOTE, Entry, Reading, read, segments
+from edge.journal.reader import TORN_NOTE, FramedRecord, JournalPass, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick, Timed
 from edge.journal.snapshots import STATE_VERSION, Snapshot, Snapshots
 from edge.journal.writer import Journal
@@ -100,7 +100,7 @@ class Recovery:
         try:
             if snapshot is not None:
                 self.restore(snapshot.state)
-            reading = Reading()
+            reading = JournalPass()
             start = 0 if snapshot is None else snapshot.position
             for entry in read(directory, start, reading):
                 self.found.records += 1
@@ -140,12 +140,12 @@ class Recovery:
                 found[rule_id] = rule
         return found
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: FramedRecord) -> None:
         """Apply one record again, at once."""
         self._replay(entry)
         self._end_lot()
 
-    def _replay(self, entry: Entry) -> None:
+    def _replay(self, entry: FramedRecord) -> None:
         """Apply one record again; a batch may wait for those that follow it."""
         record = entry.record
         if isinstance(record, Timed):
@@ -165,7 +165,7 @@ class Recovery:
         self._lots.end()
         self._forget_requests()
 
-    def _note(self, batch: Batch, entry: Entry) -> None:
+    def _note(self, batch: Batch, entry: FramedRecord) -> None:
         """Messages that were taken in: by what their repetitions are known."""
         gateway = self._gateway
         gateway.brokers[batch.connection].redeliveries.note(entry.messages)
@@ -192,7 +192,7 @@ class Recovery:
         if self._gateway.engine.catalog.requests:
             self._gateway.engine.catalog.requests.clear()
 
-    def _log_replay(self, reading: Reading, start: int, elapsed_ms: int) -> None:
+    def _log_replay(self, reading: JournalPass, start: int, elapsed_ms: int) -> None:
         found = self.found
         found.end, found.bytes, found.ms = reading.end, reading.end - start, elapsed_ms
         found.damaged, found.damaged_bytes = (

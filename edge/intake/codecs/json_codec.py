@@ -45,7 +45,7 @@ _NEITHER = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _count_square, _count_curly = methodcaller("count", b"["), methodcaller("count", b"{")
 
 
-class Parser(NamedTuple):
+class JsonParser(NamedTuple):
     """One way to parse: a payload that is an object, one that is an array of objects,
     and what both may raise. `again`: parses an object that `row` refused, with a better reason."""
 
@@ -66,7 +66,7 @@ class JsonDecoder:
         self,
         columns: frozenset[str] | None = None,
         options: CodecOptions | None = None,
-        parser: Callable[[frozenset[str] | None], Parser] | None = None,
+        parser: Callable[[frozenset[str] | None], JsonParser] | None = None,
     ) -> None:
         self.options = options or CodecOptions()
         self._parser = (parser or msgspec_parser)(columns)
@@ -182,14 +182,14 @@ def reason(error: Exception) -> str:
     return text if text.startswith("JSON ") else f"JSON cannot be used: {text}"[:200]
 
 
-def checked(parser: Parser, columns: frozenset[str] | None, validator: Validator) -> Parser:
+def checked(parser: JsonParser, columns: frozenset[str] | None, validator: Validator) -> JsonParser:
     """A parser whose rows fit their declared types."""
     check, plain = validator.check, parser
 
     def again(payload: bytes) -> Row:
         return check(plain.row(payload))
 
-    return Parser(
+    return JsonParser(
         again if columns is None else row_parser(columns, validator),
         lambda payload: [check(row) for row in plain.rows(payload)],
         (*plain.errors, DataError),
@@ -223,9 +223,11 @@ def _are_more(payload: bytes, byte: bytes, count: int) -> bool:
     return True
 
 
-def msgspec_parser(columns: frozenset[str] | None) -> Parser:
+def msgspec_parser(columns: frozenset[str] | None) -> JsonParser:
     """The fast parser: with columns it fills a row object directly and skips everything else."""
     row_type: Any = dict[str, Any] if columns is None else row_class(columns)
     one: Callable[[bytes], Row] = msgspec.json.Decoder(row_type).decode
     many: Callable[[bytes], list[Row]] = msgspec.json.Decoder(list[row_type]).decode
-    return Parser(one, many, (msgspec.MsgspecError, UnicodeDecodeError, RecursionError), columns is not None)
+    return JsonParser(
+        one, many, (msgspec.MsgspecError, UnicodeDecodeError, RecursionError), columns is not None
+    )

@@ -24,7 +24,7 @@ class Standing:
     until_ms: int
 
 
-class Refusals:
+class StoreRefusals:
     """Used by all threads of a worker."""
 
     def __init__(self, again_ms: int) -> None:

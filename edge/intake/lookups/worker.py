@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from edge.clock import Clock
 from edge.intake.lookups.base import Lookup, LookupSettings, Refused, Rows, Unanswered
-from edge.intake.lookups.refusals import Refusals
+from edge.intake.lookups.refusals import StoreRefusals
 from sinks.base import wait_until
 from sql.plan.lookup_plan import Refusal, Request
 
@@ -59,7 +59,7 @@ class StoreWorker:
         self.health = Health()
         self._table = table
         self._timeout_ms = settings.timeout_ms
-        self._refusals = Refusals(settings.refusal_ms)
+        self._refusals = StoreRefusals(settings.refusal_ms)
         self._clock = clock
         self._on_answer = on_answer
         self._orders: deque[Order] = deque()

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from edge.monitor.flight.causes import findings, near_miss
 from edge.monitor.flight.facts import Facts
-from edge.monitor.flight.observe import Seen
+from edge.monitor.flight.observe import Observations
 from edge.monitor.flight.stages import Stage, stages_of
 from sql.explain.tally import Failed, Miss, swept
 from sql.explain.timelines.timeline import value_text
@@ -16,7 +16,7 @@ from sql.explain.timelines.timeline import value_text
 NAMES_SHOWN = 8
 
 
-def answer(seen: Seen, facts: Facts) -> dict[str, Any]:
+def answer(seen: Observations, facts: Facts) -> dict[str, Any]:
     """The findings as JSON values. Times are milliseconds since the epoch."""
     found = findings(seen, facts)
     last_fired = facts.last_fired_ms if seen.results.last_ms is None else seen.results.last_ms

@@ -35,7 +35,7 @@ REPLACED = (
 )
 
 
-class Unanswered(RuntimeError):
+class QuestionFailed(RuntimeError):
     """The question could not be answered; the text gives the reason."""
 
 
@@ -54,10 +54,10 @@ class Why:
     ) -> bytes:
         """The answer as JSON. Raises TimeoutError when the loop does not answer, NotThere and Unanswered."""
         if not self._busy.acquire(blocking=False):
-            raise Unanswered("another question is being answered; ask again")
+            raise QuestionFailed("another question is being answered; ask again")
         try:
             if self._code.is_replaced():
-                raise Unanswered(REPLACED)
+                raise QuestionFailed(REPLACED)
             facts, position = self._daemon.ask(lambda: self._facts(rule))
             if rule not in facts.rules:
                 raise NotThere(_nobody(facts))
@@ -124,12 +124,12 @@ def _run(question: Question) -> bytes:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Unanswered(
+        raise QuestionFailed(
             f"the journal could not be gone through in {CHILD_TIMEOUT_S:g} s; ask for less time"
         ) from None
     if done.returncode != 0:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it ended without a word"]
-        raise Unanswered(f"the process that goes through the journal failed: {last[0]}")
+        raise QuestionFailed(f"the process that goes through the journal failed: {last[0]}")
     return done.stdout
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from edge.base.quantities import counted
 from edge.monitor.flight.census import Census
 from edge.monitor.flight.facts import Facts
-from edge.monitor.flight.observe import Seen
+from edge.monitor.flight.observe import Observations
 from edge.monitor.flight.stages import Stage, stages_of
 from sql.errors import did_you_mean
 from sql.explain.tally import Failed, Miss
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
     is_whole: bool = True
 
 
-def findings(seen: Seen, facts: Facts) -> list[Finding]:
+def findings(seen: Observations, facts: Facts) -> list[Finding]:
     """The findings, the cause first."""
     found = [
         *_of_the_gateway(seen, facts),
@@ -54,7 +54,7 @@ def findings(seen: Seen, facts: Facts) -> list[Finding]:
     return whole + [item for item in found if not item.is_whole]
 
 
-def _fired(seen: Seen) -> str:
+def _fired(seen: Observations) -> str:
     results = seen.results
     ago_ms = max(0, seen.until_ms - (results.last_ms or seen.until_ms))
     rows, outputs = counted(results.rows, "row"), counted(results.emissions, "output")
@@ -64,7 +64,7 @@ def _fired(seen: Seen) -> str:
 # --- the gateway --------------------------------------------------------------------------------------------
 
 
-def _of_the_gateway(seen: Seen, facts: Facts) -> Iterator[Finding]:
+def _of_the_gateway(seen: Observations, facts: Facts) -> Iterator[Finding]:
     if facts.not_running:
         yield Finding("not-running", "; ".join((facts.not_running, *facts.problems[:1])))
     topics = [census.topic for census in seen.streams.values() if census.topic]
@@ -80,7 +80,7 @@ def _of_the_gateway(seen: Seen, facts: Facts) -> Iterator[Finding]:
 # --- streams ------------------------------------------------------------------------------------------------
 
 
-def _of_streams(seen: Seen) -> Iterator[Finding]:
+def _of_streams(seen: Observations) -> Iterator[Finding]:
     silent = [census for census in seen.streams.values() if not (census.messages or census.rows)]
     is_join = seen.plan is not None and len(seen.plan.sources) > 1
     for census in silent:
@@ -98,7 +98,7 @@ def _of_streams(seen: Seen) -> Iterator[Finding]:
         yield from _columns(seen, census)
 
 
-def _needs_all(seen: Seen) -> bool:
+def _needs_all(seen: Observations) -> bool:
     """True if one silent stream is enough to give no rows."""
     return seen.plan is not None and any(join.kind in ("inner", "cross") for join in seen.plan.joins)
 
@@ -149,7 +149,7 @@ def _unit_hint(census: Census) -> str:
     )
 
 
-def _columns(seen: Seen, census: Census) -> Iterator[Finding]:
+def _columns(seen: Observations, census: Census) -> Iterator[Finding]:
     """Columns the rule reads that no payload had, and columns whose values are no numbers where one is
     compared."""
     if seen.plan is None or not census.rows:
@@ -177,7 +177,7 @@ def _columns_of_conditions(plan: Plan) -> set[str]:
 # --- conditions ---------------------------------------------------------------------------------------------
 
 
-def _of_events(seen: Seen, *, has_searches: bool) -> Iterator[Finding]:
+def _of_events(seen: Observations, *, has_searches: bool) -> Iterator[Finding]:
     """The first stage that nothing gets past; of the others, what they cost. `has_searches`: searches of a
     pattern are said to wait elsewhere."""
     stages = stages_of(seen)
@@ -205,11 +205,11 @@ def _of_context(stage: Stage) -> Iterator[Finding]:
         yield Finding("context", f"{count} of {stage.count} events came while {what}", stage.is_end)
 
 
-def _is_join(seen: Seen) -> bool:
+def _is_join(seen: Observations) -> bool:
     return seen.plan is not None and bool(seen.plan.joins)
 
 
-def _open_windows(seen: Seen, stage: Stage) -> str:
+def _open_windows(seen: Observations, stage: Stage) -> str:
     if _is_join(seen):
         sides = ", ".join(f"{census.rows} of '{name}'" for name, census in seen.streams.items())
         return f"no two events met the join's condition: {sides}"
@@ -236,7 +236,7 @@ def _of_event_time(stage: Stage) -> Iterator[Finding]:
 NAMES = {"filter": "filter", "joined": "filter", "having": "having"}
 
 
-def _of_conditions(seen: Seen, stage: Stage) -> Iterator[Finding]:
+def _of_conditions(seen: Observations, stage: Stage) -> Iterator[Finding]:
     wanted = {"filter": "events", "joined": "pairs", "having": "samples"}[stage.name]
     for tally in (tally for tally in seen.tallies if tally.probe.stage == wanted):
         failed = sorted((item for item in tally.conditions if item.count), key=lambda item: -item.count)
@@ -249,7 +249,7 @@ def _of_conditions(seen: Seen, stage: Stage) -> Iterator[Finding]:
             )
 
 
-def _of_condition(seen: Seen, stage: Stage, item: Failed, rows: int) -> Iterator[Finding]:
+def _of_condition(seen: Observations, stage: Stage, item: Failed, rows: int) -> Iterator[Finding]:
     condition = item.condition
     how = f"{condition.clause} {condition.text} failed for {item.count} of {rows} {stage.unit}"
     if item.unknown:
@@ -288,7 +288,7 @@ def near_miss(miss: Miss) -> str:
     return f"{values}{short}" + (f" ({keys})" if keys else "")
 
 
-def _of_limit(seen: Seen, stage: Stage) -> Iterator[Finding]:
+def _of_limit(seen: Observations, stage: Stage) -> Iterator[Finding]:
     for what, count in stage.lost.items():
         text = f"{count} of {stage.count} rows fulfilled all conditions and were held back: {what}"
         if seen.plan is not None and seen.plan.acts is not None:
@@ -300,7 +300,7 @@ def _of_limit(seen: Seen, stage: Stage) -> Iterator[Finding]:
         yield Finding("type", f"{counted(count, 'event')} failed: {message}", is_whole=stage.is_end)
 
 
-def _of_searches(seen: Seen, facts: Facts) -> Iterator[Finding]:
+def _of_searches(seen: Observations, facts: Facts) -> Iterator[Finding]:
     """Findings about the live searches of a pattern: the events they wait for."""
     for wait in facts.waits:
         ago = about(max(0, facts.now_ms - wait.begun_ms))
@@ -315,7 +315,7 @@ def _of_searches(seen: Seen, facts: Facts) -> Iterator[Finding]:
 # --- sinks --------------------------------------------------------------------------------------------------
 
 
-def _of_results(seen: Seen, facts: Facts) -> Iterator[Finding]:
+def _of_results(seen: Observations, facts: Facts) -> Iterator[Finding]:
     for item in facts.deliveries:
         problem: Any = item.last_error and item.state != "ok"
         if problem or item.rejected or item.queued > 100:

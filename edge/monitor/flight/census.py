@@ -18,7 +18,7 @@ REASONS_MAX = 20
 
 
 @dataclass(slots=True)
-class Column:
+class ColumnCensus:
     """A column of the payloads: in how many rows it stood, and the types of its values."""
 
     count: int = 0
@@ -38,7 +38,7 @@ class Census:
     rows: int = 0
     bad: Counter[str] = field(default_factory=Counter)
     topics: Counter[str] = field(default_factory=Counter)
-    columns: dict[str, Column] = field(default_factory=dict)
+    columns: dict[str, ColumnCensus] = field(default_factory=dict)
     first_ms: int | None = None
     last_ms: int | None = None
     ahead_ms: list[int] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Census:
             if column is None:
                 if len(self.columns) >= NAMES_MAX:
                     continue
-                column = self.columns[name] = Column()
+                column = self.columns[name] = ColumnCensus()
             column.count += 1
             column.types[kind_of(value)] += 1
             column.example = value

@@ -45,10 +45,10 @@ def reply(question: Question) -> bytes:
     from edge.monitor.flight.answer import answer
     from edge.monitor.flight.lanes import lanes
     from edge.monitor.flight.moment import as_test, timeline
-    from edge.monitor.flight.observe import Observer, Seen
+    from edge.monitor.flight.observe import Observations, Observer
 
     facts = question.facts
-    seen = Seen(question.rule, question.from_ms, facts.now_ms)
+    seen = Observations(question.rule, question.from_ms, facts.now_ms)
     for attempt in range(ATTEMPTS):
         observer = Observer(
             lambda hear: Rerun(question.settings, hear),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from edge.monitor.observed import Observed
 
 
-class Delivery(msgspec.Struct, frozen=True):
+class DeliveryFact(msgspec.Struct, frozen=True):
     """An action of the rule, with its state and its counts since the start of the gateway."""
 
     sink: str
@@ -22,7 +22,7 @@ class Delivery(msgspec.Struct, frozen=True):
     last_error: str
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class WaitFact(msgspec.Struct, frozen=True):
     """Searches of a pattern that wait for the same filter or timer (`sql.explain.waits.Wait`)."""
 
     what: str
@@ -51,9 +51,9 @@ class Facts(msgspec.Struct, frozen=True):
     broker_problem: str = ""
     refused: dict[str, str] = {}
     is_clock_sane: bool = True
-    deliveries: tuple[Delivery, ...] = ()
+    deliveries: tuple[DeliveryFact, ...] = ()
     last_fired_ms: int | None = None
-    waits: tuple[Waiting, ...] = ()
+    waits: tuple[WaitFact, ...] = ()
 
 
 def collect(daemon: Observed, rule: str) -> Facts:
@@ -83,7 +83,7 @@ def collect(daemon: Observed, rule: str) -> Facts:
         refused={topic: why for _, source in brokers for topic, why in source.refused.items()},
         is_clock_sane=daemon.clock.is_sane(),
         deliveries=tuple(
-            Delivery(
+            DeliveryFact(
                 action.delivery.name,
                 action.role,
                 found.state,
@@ -99,11 +99,11 @@ def collect(daemon: Observed, rule: str) -> Facts:
     )
 
 
-def _waits(daemon: Observed, rule: str) -> tuple[Waiting, ...]:
+def _waits(daemon: Observed, rule: str) -> tuple[WaitFact, ...]:
     from sql.explain.waits import waits  # not at start: it reads all that explain needs
 
     return tuple(
-        Waiting(wait.what, wait.count, wait.begun_ms, wait.due_ms, wait.tags)
+        WaitFact(wait.what, wait.count, wait.begun_ms, wait.due_ms, wait.tags)
         for wait in waits(daemon.engine.queries.get(rule))
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from edge.base.page import Page, text_page
-from edge.monitor.flight.ask import SINCE_MS, Unanswered, Why
+from edge.monitor.flight.ask import SINCE_MS, QuestionFailed, Why
 from edge.monitor.flight.listen import Listen, NotThere
 from edge.monitor.pages import Pages
 from sql.errors import SqlError
@@ -41,7 +41,7 @@ class FlightPages(Pages):
             return Page(200, self._why_of.answer(rule, int(since), query.get("key"), **wants))
         except NotThere as error:
             return text_page(404, str(error))
-        except Unanswered as error:
+        except QuestionFailed as error:
             return text_page(503, str(error))
 
     def _tap(self, name: str, query: Mapping[str, str]) -> Page:

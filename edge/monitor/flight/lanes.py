@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edge.monitor.flight.observe import Seen
+from edge.monitor.flight.observe import Observations
 from sql.explain.tally import Look, Tally
 from sql.explain.timelines.timeline import value_text
 
@@ -12,7 +12,7 @@ LANES_TOLD = 24
 """The most lanes in one answer: those of the keys that were evaluated last."""
 
 
-def lanes(seen: Seen) -> dict[str, Any]:
+def lanes(seen: Observations) -> dict[str, Any]:
     """Events are marks with a time; looks have the window they are at.
     `more`: how many keys have no lane here."""
     events = [tally for tally in seen.tallies if tally.probe.stage == "events"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from edge.monitor.flight.observe import Seen
+from edge.monitor.flight.observe import Observations
 
 EVENTS_SHOWN = 40
 EVENTS_DRAWN = 30
 
 
-def as_test(seen: Seen) -> str:
+def as_test(seen: Observations) -> str:
     """A `tests:` entry with the last events, and the rows that the rule emitted for them."""
     import yaml
 
@@ -36,7 +36,7 @@ def as_test(seen: Seen) -> str:
     return note + text
 
 
-def timeline(seen: Seen) -> str:
+def timeline(seen: Observations) -> str:
     """The last events and the windows as an SVG picture; empty where there is nothing to draw."""
     from sql.explain.timelines.recording import record
     from sql.explain.timelines.svg import render_svg
@@ -55,7 +55,7 @@ def _step(after_ms: int, stream: str | None, row: dict[str, Any]) -> dict[str, A
     return at | {"send": {name: value for name, value in row.items() if not name.startswith("$")}}
 
 
-def _expected(seen: Seen, start_ms: int) -> Iterator[dict[str, Any]]:
+def _expected(seen: Observations, start_ms: int) -> Iterator[dict[str, Any]]:
     for at_ms, rows, removed in seen.results.fired:
         if at_ms < start_ms:
             continue

@@ -13,7 +13,7 @@ from edge.deploy.row_shapes import row_maker
 from edge.deploy.stream_types import whole_decoder
 from edge.intake.broker_state import MAIN
 from edge.intake.codecs import CodecError
-from edge.journal.reader import Entry
+from edge.journal.reader import FramedRecord
 from edge.journal.record import Batch, Deployment, Removal, Timed
 from edge.monitor.flight.census import Census
 from edge.monitor.flight.rerun import Rerun
@@ -35,7 +35,7 @@ ERRORS_MAX = 10
 
 
 @dataclass(slots=True)
-class Results:
+class ObservedResults:
     """The emissions of the rule in the observed time."""
 
     emissions: int = 0
@@ -48,7 +48,7 @@ class Results:
 
 
 @dataclass(slots=True)
-class Seen:
+class Observations:
     """All observations of a rule between two instants.
 
     from_ms   the first instant; later than requested where the journal does not reach back so far
@@ -63,7 +63,7 @@ class Seen:
     catalog: Catalog | None = None
     streams: dict[str, Census] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
-    results: Results = field(default_factory=Results)
+    results: ObservedResults = field(default_factory=ObservedResults)
     counters: dict[str, int] = field(default_factory=dict)
     waiting: int = 0
     next_deadline_ms: int | None = None
@@ -95,7 +95,7 @@ class Observer:
         until_ms: int,
         key: str | None = None,
     ) -> None:
-        self.seen = Seen(rule, from_ms, until_ms)
+        self.seen = Observations(rule, from_ms, until_ms)
         self._rule = rule
         self._key = key
         self._tallies: dict[str, Tally] = {}
@@ -106,7 +106,7 @@ class Observer:
         self._rerun = make(self._on_emission)
         self._rerun.letters.on_letter = self._refused
 
-    def run(self) -> Seen:
+    def run(self) -> Observations:
         """Go through the journal; returns the observations."""
         rerun, seen = self._rerun, self.seen
         start, at_ms = rerun.begin(seen.from_ms)
@@ -146,7 +146,7 @@ class Observer:
         self._stop_probes()
         self.seen.streams.clear()
         self.seen.events.clear()
-        self.seen.results = Results()
+        self.seen.results = ObservedResults()
         self.seen.plan = plan
         self.seen.catalog = self._rerun.engine.catalog.copied()
         if plan is not None:
@@ -214,7 +214,7 @@ class Observer:
 
         return count
 
-    def _arrived(self, entry: Entry) -> None:
+    def _arrived(self, entry: FramedRecord) -> None:
         gateway, streams = self._rerun.gateway, self.seen.streams
         connection = entry.record.connection if isinstance(entry.record, Batch) else MAIN
         streams_of = gateway.streams.router(connection).match

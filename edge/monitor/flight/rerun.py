@@ -12,7 +12,7 @@ from pathlib import Path
 
 from edge.clock import SimulatedClock
 from edge.config.brokers import BrokerNames
-from edge.delivery.assigned import Action
+from edge.delivery.assigned import AssignedAction
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import MEMORY, memory_action
 from edge.delivery.outbox import Outbox
@@ -20,12 +20,12 @@ from edge.deploy.connections import Brokers
 from edge.deploy.manager import Manager
 from edge.deploy.reading.rule_files import RuleFiles
 from edge.deploy.recover.recovery import Recovery
-from edge.gateway import Gateway, Limits
+from edge.gateway import Gateway, LoopLimits
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
 from edge.intake.sources.registry import Configured
 from edge.journal import pages
-from edge.journal.reader import Entry, Reading, first_position, read
+from edge.journal.reader import FramedRecord, JournalPass, first_position, read
 from edge.journal.snapshots import Snapshot, snapshot_files
 from edge.monitor.flight.question import Settings
 from rules.compiled import CompiledRule
@@ -59,7 +59,7 @@ class _MemoryOnly:
         self._dead_letters = dead_letters
         self._outbox = outbox
 
-    def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]:
+    def actions(self, rule: CompiledRule, before: Iterable[AssignedAction]) -> list[AssignedAction]:
         """The memory actions of a rule."""
         return [
             self._action(rule.id, role, position, written.settings)
@@ -67,11 +67,11 @@ class _MemoryOnly:
             if written.sink == MEMORY
         ]
 
-    def _action(self, rule_id: str, role: str, position: int, settings: object) -> Action:
+    def _action(self, rule_id: str, role: str, position: int, settings: object) -> AssignedAction:
         assert isinstance(settings, SinkSettings)
         on_done = self._outbox.on_done_in_loop
         delivery = memory_action(settings, rule_id, self._environment, self._dead_letters, on_done)
-        return Action(role, position, settings, delivery, is_replayed=True)
+        return AssignedAction(role, position, settings, delivery, is_replayed=True)
 
     def last_number(self, rule: CompiledRule, *, cached: bool = True) -> int:
         """0: rows are numbered from the journal."""
@@ -90,7 +90,7 @@ class Rerun:
         self.outbox = _Listening(letters, on_emission)
         self.engine = Engine(Catalog())
         clock, bus = SimulatedClock(), MemoryBus()
-        self.gateway = Gateway(self.engine, clock, Intake(), self.outbox, letters, Limits())
+        self.gateway = Gateway(self.engine, clock, Intake(), self.outbox, letters, LoopLimits())
         builder = _MemoryOnly(Environment(clock, random.Random(), data, letters, bus), letters, self.outbox)
         self.manager = Manager(
             self.gateway,
@@ -129,10 +129,10 @@ class Rerun:
         self._recovery.restore(found.state)
         return found.position, int(found.state["at_ms"])
 
-    def entries(self, start: int) -> Iterator[Entry]:
+    def entries(self, start: int) -> Iterator[FramedRecord]:
         """The records of the journal from a position on."""
-        yield from read(self.directory / "journal", start, Reading())
+        yield from read(self.directory / "journal", start, JournalPass())
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: FramedRecord) -> None:
         """Apply one record."""
         self._recovery.apply(entry)

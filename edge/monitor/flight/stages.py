@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from edge.monitor.flight.observe import Seen
+from edge.monitor.flight.observe import Observations
 from sql import Plan
 from sql.explain.tally import Tally
 from sql.plan.logical import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
@@ -33,7 +33,7 @@ class Stage:
         return self.count > 0 and self.passed == 0
 
 
-def stages_of(seen: Seen) -> list[Stage]:
+def stages_of(seen: Observations) -> list[Stage]:
     """The stages of a rule, in the order of the events' way."""
     plan = seen.plan
     found = [_received(seen)]
@@ -53,13 +53,13 @@ def stages_of(seen: Seen) -> list[Stage]:
     return found
 
 
-def _received(seen: Seen) -> Stage:
+def _received(seen: Observations) -> Stage:
     messages = sum(census.messages or census.rows for census in seen.streams.values())
     lost = {reason: count for census in seen.streams.values() for reason, count in census.bad.items()}
     return Stage("received", "messages", messages, messages - sum(lost.values()), lost)
 
 
-def _partitions(seen: Seen, context: str) -> Stage:
+def _partitions(seen: Observations, context: str) -> Stage:
     """Events that came while a partition of the rule's context was open;
     in overlapping ones they count once for each."""
     rows = sum(census.rows for census in seen.streams.values())
@@ -69,7 +69,7 @@ def _partitions(seen: Seen, context: str) -> Stage:
     return Stage("context", "events", inside + outside, inside, lost)
 
 
-def _filter(seen: Seen) -> Stage:
+def _filter(seen: Observations) -> Stage:
     """FILTER and WHERE on single events; of rules without such a clause everything passes."""
     tallies = [tally for tally in seen.tallies if tally.probe.stage == "events"]
     if not tallies:
@@ -93,14 +93,14 @@ def _add_losses(stage: Stage, tally: Tally) -> None:
         stage.lost[message] = stage.lost.get(message, 0) + count
 
 
-def _event_time(seen: Seen, count: int) -> Stage:
+def _event_time(seen: Observations, count: int) -> Stage:
     late, future = seen.counters.get("late", 0), seen.counters.get("refused_future", 0)
     lost = {name: number for name, number in (("late", late), ("too far in the future", future)) if number}
     held = min(seen.waiting, max(0, count - late - future))
     return Stage("event time", "events", count, max(0, count - late - future - held), lost, held)
 
 
-def _matches(seen: Seen, before: Stage) -> Stage:
+def _matches(seen: Observations, before: Stage) -> Stage:
     """Events begin searches, go on with them, or fit nothing: the number of matches does not follow."""
     matches = seen.counters.get("matches", 0)
     return Stage("pattern", before.unit, before.passed, matches, {}, 0 if matches else before.passed)
@@ -112,7 +112,7 @@ def _pairs(tally: Tally) -> Stage:
     return stage
 
 
-def _windows(seen: Seen, before: Stage, samples: Tally) -> Stage:
+def _windows(seen: Observations, before: Stage, samples: Tally) -> Stage:
     """Events enter, rows are shown: one number does not follow from the other."""
     shown = samples.rows + sum(samples.errors.values())
     held = before.passed if shown == 0 else 0
@@ -125,7 +125,7 @@ def _having(samples: Tally) -> Stage:
     return stage
 
 
-def _output(seen: Seen, before: Stage) -> Stage:
+def _output(seen: Observations, before: Stage) -> Stage:
     rows = seen.results.rows
     lost: dict[str, int] = {}
     held_back = before.passed - rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edge.demo.__main__ import EXAMPLES, result_line
-from edge.demo.results import Channel, FileWatch, Results, Tail, channels
+from edge.demo.results import Channel, DemoResults, FileWatch, Tail, channels
 
 
 def test_every_example_with_results_for_people_is_shown() -> None:
@@ -35,7 +35,7 @@ def test_results_of_files_and_log_are_collected(tmp_path: Path) -> None:
         'time=x level=info event=rule.result rule=unseen at=5 payload="[{\\"n\\":4}]"\n'
         "time=x level=info event=gateway.started\n"
     )
-    results = Results()
+    results = DemoResults()
     seen = [Channel("peak", "file", "peaks.jsonl"), Channel("hot", "log", "")]
     watch = FileWatch(seen, tmp_path, tmp_path / "log", results)
     watch.look()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edge.journal.acknowledgements import MESSAGES_MAX, Acknowledgements, Entry
+from edge.journal.acknowledgements import MESSAGES_MAX, Acknowledgements, PendingAcknowledgement
 
 SYNC_MS, QUIET_MS = 50, 2
 
@@ -11,7 +11,7 @@ def taken(*batches: tuple[int, int]) -> Acknowledgements:
     """Batches of so many messages, each with its time."""
     found = Acknowledgements()
     for messages, now_ms in batches:
-        found.add(Entry(lambda tokens: None, [0] * messages, now_ms))
+        found.add(PendingAcknowledgement(lambda tokens: None, [0] * messages, now_ms))
     return found
 
 
@@ -35,9 +35,9 @@ def test_nothing_is_due_without_messages() -> None:
 def test_the_first_ones_that_need_no_commit_are_acknowledged_and_the_others_have_their_own_time() -> None:
     acknowledged: list[int] = []
     found, is_confirmed = Acknowledgements(), False
-    found.add(Entry(acknowledged.extend, [1, 2], 100, lambda: True))
-    found.add(Entry(acknowledged.extend, [3], 140, lambda: is_confirmed))
-    found.add(Entry(acknowledged.extend, [4], 149, lambda: True))
+    found.add(PendingAcknowledgement(acknowledged.extend, [1, 2], 100, lambda: True))
+    found.add(PendingAcknowledgement(acknowledged.extend, [3], 140, lambda: is_confirmed))
+    found.add(PendingAcknowledgement(acknowledged.extend, [4], 149, lambda: True))
     assert found.due_ms(SYNC_MS, QUIET_MS) == 150
     found.settle(150, QUIET_MS)
     assert (acknowledged, found.messages) == ([1, 2], 2)
@@ -52,10 +52,10 @@ def test_the_first_ones_that_need_no_commit_are_acknowledged_and_the_others_have
 def test_those_of_a_commit_under_way_are_acknowledged_once() -> None:
     acknowledged: list[int] = []
     found = Acknowledgements()
-    found.add(Entry(acknowledged.extend, [1], 100, lambda: True))
-    found.add(Entry(acknowledged.extend, [2], 100))
+    found.add(PendingAcknowledgement(acknowledged.extend, [1], 100, lambda: True))
+    found.add(PendingAcknowledgement(acknowledged.extend, [2], 100))
     found.begin(100, QUIET_MS)
-    found.add(Entry(acknowledged.extend, [3], 101, lambda: True))
+    found.add(PendingAcknowledgement(acknowledged.extend, [3], 101, lambda: True))
     found.settle(101, QUIET_MS)
     assert acknowledged == [1]
     found.succeed()

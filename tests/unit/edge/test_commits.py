@@ -15,11 +15,11 @@ import pytest
 from edge.base.message import Message
 from edge.clock import SimulatedClock
 from edge.config import JournalConfig
-from edge.journal.acknowledgements import Entry
+from edge.journal.acknowledgements import PendingAcknowledgement
 from edge.journal.background import WARY_MS
 from edge.journal.commits import Commits
 from edge.journal.disk import Disk
-from edge.journal.reader import Reading, read
+from edge.journal.reader import JournalPass, read
 from edge.journal.record import Tick
 from edge.journal.snapshots import Snapshots
 from edge.journal.writer import Journal
@@ -100,7 +100,7 @@ class Loop:
         numbers = range(self.sent, self.sent + count)
         batch: list[Message] = [("t", b"%d" % number, number + 1, 2) for number in numbers]
         self.commits.append_batch(0, batch)
-        entry = Entry(self._acknowledged, list(numbers), self.clock.monotonic_ms(), is_done)
+        entry = PendingAcknowledgement(self._acknowledged, list(numbers), self.clock.monotonic_ms(), is_done)
         self.commits.acknowledgements.add(entry)
         self.sent += count
 
@@ -122,7 +122,7 @@ class Loop:
 
     def stored(self) -> list[int]:
         """The messages on the disk."""
-        entries = read(self.folder / "j", 0, Reading())
+        entries = read(self.folder / "j", 0, JournalPass())
         return [int(message[1]) for entry in entries for message in entry.messages]
 
 

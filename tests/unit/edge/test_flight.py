@@ -14,7 +14,7 @@ from edge.clock import SimulatedClock
 from edge.delivery.taps import ITEMS_MAX, LISTENERS_MAX, Passed, Tap, Taps
 from edge.monitor.flight.causes import findings
 from edge.monitor.flight.facts import Facts
-from edge.monitor.flight.observe import Observer, Seen
+from edge.monitor.flight.observe import Observations, Observer
 from edge.monitor.flight.question import Settings
 from edge.monitor.flight.rerun import Rerun
 from edge.monitor.flight.stages import stages_of
@@ -145,7 +145,7 @@ def test_without_a_recorder_only_what_a_restart_needs_is_kept(tmp_path: Path) ->
     world.close()
 
 
-def why(world: World, rule_id: str, since_ms: int, key: str | None = None) -> Seen:
+def why(world: World, rule_id: str, since_ms: int, key: str | None = None) -> Observations:
     now_ms = world.clock.now_ms()
     return Observer(lambda hear: Rerun(settings(world), hear), rule_id, now_ms - since_ms, now_ms, key).run()
 

@@ -12,8 +12,8 @@ import pytest
 
 from edge.base.errors import UsageError
 from edge.monitor import http as edge_http
-from edge.monitor.access import Access, own_token, read_token
-from edge.monitor.client import Client
+from edge.monitor.access import PageAccess, own_token, read_token
+from edge.monitor.client import GatewayClient
 from edge.monitor.http import StatusServer
 from tests.support.waiting import PATIENCE_S, wait_for
 
@@ -87,7 +87,7 @@ def test_pages(server: StatusServer, reporter: Reporter) -> None:
 
 
 def test_a_command_repeats_what_a_page_says_of_a_question_without_an_answer(server: StatusServer) -> None:
-    client = Client(f"{server.host}:{server.port}")
+    client = GatewayClient(f"{server.host}:{server.port}")
     with pytest.raises(UsageError, match=rf"^{client.address}: not found; there is /"):
         client.page("/nosuch")
 
@@ -102,12 +102,12 @@ def test_a_defect_is_logged_and_a_client_that_hangs_up_is_not(
 ) -> None:
     reporter.defect = RuntimeError("no such field")
     with pytest.raises(UsageError, match=r"hung up without an answer; see http\.defect in its log"):
-        Client(f"{server.host}:{server.port}").page("/status")
+        GatewayClient(f"{server.host}:{server.port}").page("/status")
     wait_for(lambda: "no such field" in caplog.text, what="the defect in the log")
     assert [record.message for record in caplog.records] == ["http.defect"]
     reporter.defect = BrokenPipeError("gone")
     with pytest.raises(UsageError, match="hung up"):
-        Client(f"{server.host}:{server.port}").page("/status")
+        GatewayClient(f"{server.host}:{server.port}").page("/status")
     server.close()
     assert len(caplog.records) == 1
 
@@ -121,7 +121,7 @@ def test_a_stuck_loop_is_unhealthy(server: StatusServer, reporter: Reporter) -> 
 
 
 def test_a_token_guards_what_tells_something(reporter: Reporter) -> None:
-    server = StatusServer("127.0.0.1", 0, reporter, Access("sesame"))
+    server = StatusServer("127.0.0.1", 0, reporter, PageAccess("sesame"))
     try:
         assert ask(server, "/healthz")[0] == 200
         for path in ("/metrics", "/status"):
@@ -140,7 +140,7 @@ def test_a_port_in_use_is_told_with_its_key_and_a_remedy(server: StatusServer, r
 
 
 def test_pages_can_be_opened_one_by_one(reporter: Reporter) -> None:
-    server = StatusServer("127.0.0.1", 0, reporter, Access("sesame", frozenset({"metrics"})))
+    server = StatusServer("127.0.0.1", 0, reporter, PageAccess("sesame", frozenset({"metrics"})))
     try:
         assert ask(server, "/metrics")[0] == 200
         assert ask(server, "/status")[0] == 401

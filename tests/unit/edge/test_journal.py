@@ -8,7 +8,7 @@ import pytest
 
 from edge.base.message import Message
 from edge.journal.disk import Disk
-from edge.journal.reader import Reading, read, segments
+from edge.journal.reader import JournalPass, read, segments
 from edge.journal.record import Batch, Record, Tick
 from edge.journal.writer import FRAME_BYTES, NAMED_BYTES, Journal
 
@@ -21,8 +21,8 @@ def message(number: int, topic: str = "plant/x") -> Message:
     return (topic, b"%d" % number, number, 0x02)
 
 
-def found(folder: Path, start: int = 0) -> tuple[list[Record | list[Message]], Reading]:
-    reading = Reading()
+def found(folder: Path, start: int = 0) -> tuple[list[Record | list[Message]], JournalPass]:
+    reading = JournalPass()
     entries = list(read(folder, start, reading))
     return [entry.messages if isinstance(entry.record, Batch) else entry.record for entry in entries], reading
 
@@ -44,7 +44,7 @@ def test_what_was_synced_is_read_again_in_order(tmp_path: Path, compression: str
     assert records == expected
     assert (reading.end, reading.damage, reading.torn_bytes) == (journal.position, [], 0)
     assert len(segments(tmp_path)) > 3
-    positions = [entry.position for entry in read(tmp_path, 0, Reading())]
+    positions = [entry.position for entry in read(tmp_path, 0, JournalPass())]
     half = positions[len(positions) // 2]
     assert found(tmp_path, half)[0] == expected[positions.index(half) :]
 
@@ -55,12 +55,12 @@ def test_what_a_sync_makes_durable_is_one_frame_unless_it_is_large(tmp_path: Pat
         journal.append_batch(number, [message(number)])
         journal.append(Tick(number))
     journal.sync()
-    assert len({entry.position for entry in read(tmp_path, 0, Reading())}) == 1
+    assert len({entry.position for entry in read(tmp_path, 0, JournalPass())}) == 1
     large = ("plant/x", bytes(FRAME_BYTES // 2), 1, 0x02)
     for number in range(51, 55):
         journal.append_batch(number, [large])
     journal.sync()
-    assert len({entry.position for entry in read(tmp_path, 0, Reading())}) == 3
+    assert len({entry.position for entry in read(tmp_path, 0, JournalPass())}) == 3
     assert [len(records) for records in found(tmp_path)[0] if isinstance(records, list)] == [1] * 54
 
 
@@ -134,7 +134,7 @@ def test_damage_is_told_and_what_follows_is_read(tmp_path: Path, is_last: bool) 
         journal.sync()
     first = segments(tmp_path)[0]
     data = bytearray(first.path.read_bytes())
-    second = list(read(tmp_path, 0, Reading()))[1]
+    second = list(read(tmp_path, 0, JournalPass()))[1]
     data[second.position + 20] ^= 0x10
     first.path.write_bytes(data)
     records, reading = found(tmp_path)
@@ -153,7 +153,7 @@ def test_messages_whose_topic_was_damaged_are_left_out_and_no_other_gets_a_wrong
         journal.sync()
     (segment,) = segments(tmp_path)
     data = bytearray(segment.path.read_bytes())
-    data[list(read(tmp_path, 0, Reading()))[1].position + 20] ^= 0x10
+    data[list(read(tmp_path, 0, JournalPass()))[1].position + 20] ^= 0x10
     segment.path.write_bytes(data)
     records, reading = found(tmp_path)
     assert records == [[message(1, "a")], [message(3, "c")], [], [message(5, "a")]]
@@ -202,7 +202,7 @@ def test_a_journal_that_does_not_reach_its_snapshot_is_damage(tmp_path: Path, le
     listed, taken_at = segments(tmp_path), journal.position
     for segment in listed[left:]:
         segment.path.unlink()
-    reading = Reading()
+    reading = JournalPass()
     assert [*read(tmp_path, taken_at, reading)] == []
     (damage,) = reading.damage
     assert damage.position + damage.bytes == reading.end == taken_at

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edge.cli import main
-from edge.journal.reader import Reading, read, segments
+from edge.journal.reader import JournalPass, read, segments
 from tests.unit.edge.world import STREAM, World, rule
 
 
@@ -39,7 +39,7 @@ def test_ls_and_verify(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_verify_tells_damage(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (segment,) = segments(data / "journal")
     body = bytearray(segment.path.read_bytes())
-    body[list(read(data / "journal", 0, Reading()))[2].position + 18] ^= 1
+    body[list(read(data / "journal", 0, JournalPass()))[2].position + 18] ^= 1
     segment.path.write_bytes(body)
     assert main(["journal", "verify", "--data", str(data)]) == 1
     out = capsys.readouterr().out
@@ -50,7 +50,7 @@ def test_verify_tells_damage(data: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_verify_tells_an_end_that_is_not_intact(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (segment,) = segments(data / "journal")
     body = bytearray(segment.path.read_bytes())
-    body[list(read(data / "journal", 0, Reading()))[-1].position + 18] ^= 1
+    body[list(read(data / "journal", 0, JournalPass()))[-1].position + 18] ^= 1
     segment.path.write_bytes(body)
     assert main(["journal", "verify", "--data", str(data)]) == 0
     out = capsys.readouterr().out
@@ -58,10 +58,10 @@ def test_verify_tells_an_end_that_is_not_intact(data: Path, capsys: pytest.Captu
 
 
 def test_cut(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    entries = list(read(data / "journal", 0, Reading()))
+    entries = list(read(data / "journal", 0, JournalPass()))
     assert main(["journal", "cut", "--data", str(data), str(entries[2].end + 1)]) == 2
     assert main(["journal", "cut", "--data", str(data), str(entries[2].end)]) == 0
-    assert list(read(data / "journal", 0, Reading())) == entries[:3]
+    assert list(read(data / "journal", 0, JournalPass())) == entries[:3]
     assert not list((data / "snapshots").glob("*.snapshot")), "it was taken behind the cut"
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from edge.clock import SimulatedClock
 from edge.journal.disk import Disk
-from edge.journal.reader import Reading, read
+from edge.journal.reader import JournalPass, read
 from edge.journal.snapshots import Snapshots
 from edge.journal.writer import Journal
 
@@ -194,7 +194,7 @@ def append(journal: Journal, number: int, dice: random.Random) -> int:
 def check_recovery(folder: Path, acknowledged: int, told: str) -> None:
     """Every acknowledged message is there once, in order; further ones may be."""
     snapshot = Snapshots(folder / "snapshots", SimulatedClock()).load()
-    reading = Reading()
+    reading = JournalPass()
     start, first = (0, 0) if snapshot is None else (snapshot.position, snapshot.state["n"])
     found = [
         int(message[1].rstrip(b"x"))
@@ -208,7 +208,7 @@ def check_recovery(folder: Path, acknowledged: int, told: str) -> None:
     again.append_batch(0, [("t", b"%d" % (first + len(found)), 1, 0)])
     again.sync()
     again.close()
-    last = list(read(folder / "journal", start, reading := Reading()))[-1]
+    last = list(read(folder / "journal", start, reading := JournalPass()))[-1]
     assert reading.damage == [] and last.messages[0][1] == b"%d" % (first + len(found)), told
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from edge.commands.prompt.gateway import GatewaySession
-from edge.commands.prompt.session import Refused, Session, answer
-from edge.commands.prompt.tables import Tables
+from edge.commands.prompt.session import CommandRefused, PromptSession, answer
+from edge.commands.prompt.tables import PromptTables
 from edge.commands.sql import split
 from rules.compile import compile_rules
 from rules.loader import load_text, unite
@@ -35,11 +35,11 @@ EVENTS = [
 
 
 @pytest.fixture
-def session() -> Session:
-    return Session(data=lambda: EVENTS)
+def session() -> PromptSession:
+    return PromptSession(data=lambda: EVENTS)
 
 
-def told(session: Session, *texts: str) -> list[str]:
+def told(session: PromptSession, *texts: str) -> list[str]:
     lines: list[str] = []
     for text in texts:
         answer(session, text, lines.append)
@@ -60,7 +60,7 @@ rules:
 
 def test_tables_hold_what_the_rules_of_the_files_write() -> None:
     compiled = compile_rules(unite([load_text(TABLES, "f.yaml")]))
-    session = Session(compiled.catalog.copied(), lambda: EVENTS, tables=Tables(compiled))
+    session = PromptSession(compiled.catalog.copied(), lambda: EVENTS, tables=PromptTables(compiled))
     session.printed = lambda emission: json.dumps(emission.inserted)
     session.parameters = ()
     assert told(
@@ -94,7 +94,7 @@ def test_tables_hold_what_the_rules_of_the_files_write() -> None:
     ]
 
 
-def test_tables_of_the_prompt_are_written_by_its_statements(session: Session) -> None:
+def test_tables_of_the_prompt_are_written_by_its_statements(session: PromptSession) -> None:
     assert told(
         session,
         "CREATE STREAM m (dev STRING, v FLOAT) WITH ()",
@@ -122,12 +122,12 @@ def test_tables_of_the_prompt_are_written_by_its_statements(session: Session) ->
 
 
 def test_questions_need_recorded_data() -> None:
-    session = Session()
+    session = PromptSession()
     (_, refused) = told(session, "create table t (k string primary key)", "select * from t")
     assert refused.startswith("there are no events: name a file with --recorded")
 
 
-def test_questions_take_parameters_and_call_declared_expressions(session: Session) -> None:
+def test_questions_take_parameters_and_call_declared_expressions(session: PromptSession) -> None:
     told(session, "CREATE STREAM m (dev STRING, v FLOAT) WITH ()")
     session.printed = lambda emission: json.dumps(emission.inserted)
     session.parameters = ["a", 2]
@@ -143,7 +143,7 @@ def test_questions_take_parameters_and_call_declared_expressions(session: Sessio
     assert (declared, line) == ("expression above is declared", '[{"dev": "a"}]')
 
 
-def test_streams_are_declared_listed_described_and_dropped(session: Session) -> None:
+def test_streams_are_declared_listed_described_and_dropped(session: PromptSession) -> None:
     assert told(
         session, DDL, "show streams", "DESCRIBE STREAM m;", "SHOW TABLES", "DROP STREAM m", "SHOW STREAMS"
     ) == [
@@ -159,7 +159,7 @@ def test_streams_are_declared_listed_described_and_dropped(session: Session) -> 
     ]
 
 
-def test_a_question_runs_over_the_data_each_time_anew(session: Session) -> None:
+def test_a_question_runs_over_the_data_each_time_anew(session: PromptSession) -> None:
     total = "SELECT sum(v) AS s FROM m GROUP BY TUMBLINGWINDOW(ss, 1)"
     told(session, DDL)
     session.printed = lambda emission: str(emission.inserted)
@@ -168,7 +168,7 @@ def test_a_question_runs_over_the_data_each_time_anew(session: Session) -> None:
     assert told(session, "SELECT v FROM m WHERE v > 100") == ["no output"]
 
 
-def test_a_query_is_explained(session: Session) -> None:
+def test_a_query_is_explained(session: PromptSession) -> None:
     lines = told(
         session,
         DDL,
@@ -192,7 +192,7 @@ def test_a_query_is_explained(session: Session) -> None:
         (".schema", "there is no command '.schema'; there are .tables, .help, .quit"),
     ],
 )
-def test_what_is_wrong_is_said(session: Session, text: str, said: str) -> None:
+def test_what_is_wrong_is_said(session: PromptSession, text: str, said: str) -> None:
     assert said in "\n".join(told(session, DDL, text)[1:])
 
 
@@ -245,9 +245,9 @@ def test_help_and_quit_may_have_a_point() -> None:
 
 def test_over_a_gateway_commands_with_a_point_are_known_and_a_token_is_asked_for() -> None:
     session = GatewaySession(lambda path: (401, "this needs the header\n"))
-    with pytest.raises(Refused, match=r"no command '\.table'; did you mean '\.tables'"):
+    with pytest.raises(CommandRefused, match=r"no command '\.table'; did you mean '\.tables'"):
         list(session.run(".table"))
-    with pytest.raises(Refused, match="needs the header; give --config or --data"):
+    with pytest.raises(CommandRefused, match="needs the header; give --config or --data"):
         list(session.run("select * from T"))
 
 
@@ -258,7 +258,7 @@ def test_over_a_gateway_commands_of_the_other_prompt_are_refused_with_those_ther
     def never(path: str) -> tuple[int, str]:
         raise AssertionError(f"{path} was asked for")
 
-    with pytest.raises(Refused, match="DESCRIBE TABLE name, SELECT"):
+    with pytest.raises(CommandRefused, match="DESCRIBE TABLE name, SELECT"):
         list(GatewaySession(never).run(text))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edge.journal.frame import HEADER_BYTES
-from edge.journal.reader import Reading, read, segments
+from edge.journal.reader import JournalPass, read, segments
 from sinks.formats import lossless_json
 from tests.unit.edge.world import STREAM, World
 
@@ -132,7 +132,7 @@ def test_every_prefix_of_the_journal_with_a_torn_tail_recovers(tmp_path: Path) -
     world.close()
     (segment,) = segments(tmp_path / "journal")
     data = segment.path.read_bytes()
-    entries = list(read(tmp_path / "journal", 0, Reading()))
+    entries = list(read(tmp_path / "journal", 0, JournalPass()))
     copy = tmp_path / "copy"
     copy.mkdir()
     tried = 0
@@ -140,7 +140,7 @@ def test_every_prefix_of_the_journal_with_a_torn_tail_recovers(tmp_path: Path) -
         for cut in range(entry.position, entry.end, 23):
             for torn in (b"", b"\0" * 64, b"\xa7J" + b"\xff" * 40):
                 (copy / segment.path.name).write_bytes(data[:cut] + torn)
-                reading = Reading()
+                reading = JournalPass()
                 found = list(read(copy, 0, reading))
                 assert [item.end for item in found] == [item.end for item in entries if item.end <= cut]
                 assert (reading.end, reading.damage) == (entry.position, [])

@@ -17,7 +17,7 @@ from edge.config import JournalConfig
 from edge.config.brokers import BrokerNames
 from edge.delivery.actions import ActionBuilder
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.effects import Effects
+from edge.delivery.effects import CommitEffects
 from edge.delivery.outbox import Outbox
 from edge.delivery.spools import Spools
 from edge.deploy.connections import Brokers
@@ -25,7 +25,7 @@ from edge.deploy.manager import Manager
 from edge.deploy.reading.rule_files import RuleFiles
 from edge.deploy.recover.recovery import Recovery, open_journal
 from edge.deploy.stream_sources import StreamSources
-from edge.gateway import Gateway, Limits
+from edge.gateway import Gateway, LoopLimits
 from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
 from edge.intake.sources.base import OnBad, OnBatch
@@ -117,7 +117,7 @@ class World:
         self.rules = folder / "rules"
         self.rules.mkdir(exist_ok=True)
         self.clock = SimulatedClock()
-        self.limits = Limits(**limits)
+        self.limits = LoopLimits(**limits)
         self.grace_ms = grace_ms
         self.sections: dict[str, dict[str, dict[str, Any]]] = {}
         self.broker_names: frozenset[str] = frozenset()
@@ -166,7 +166,7 @@ class World:
         )
         self.files = RuleFiles(self.rules, "UTC", Secrets())
         self.recovery = Recovery(self.gateway, self.manager, self.files, self.letters)
-        effects = Effects(self.spools, self.clock, self.letters, self.recovery.state)
+        effects = CommitEffects(self.spools, self.clock, self.letters, self.recovery.state)
         self.commits = open_journal(
             self.recovery, self.folder, self.clock, self.config, effects, spool=self.spool
         )

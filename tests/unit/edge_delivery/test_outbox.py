@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.delivery.assigned import Action, rows_of
+from edge.delivery.assigned import AssignedAction, rows_of
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
 from edge.journal.record import Receipts
@@ -52,7 +52,7 @@ class Scene:
         self.narrow = {rule: [Narrow(), Narrow()] for rule in RULES}
         for rule, takers in self.narrow.items():
             self.outbox.assigned.assign(
-                rule, [Action("actions", place, {}, taker) for place, taker in enumerate(takers)]
+                rule, [AssignedAction("actions", place, {}, taker) for place, taker in enumerate(takers)]
             )
         self.given: dict[str, list[Emission]] = {rule: [] for rule in RULES}
 

@@ -12,7 +12,7 @@ from edge.clock import SystemClock
 from edge.intake.sources.files.source import FileSource
 from edge.intake.sources.http_push_server import PushServers
 from edge.intake.sources.registry import SourceEnvironment, settings_of, source_kind
-from edge.plugins.source_contract import STOP_MS, Consumer
+from edge.plugins.source_contract import STOP_MS, ContractConsumer
 from tests.support.streams import catalog_of
 from tests.support.waiting import wait_for
 
@@ -29,7 +29,7 @@ class Gateway:
         self.path.parent.mkdir()
         self.taken: list[int] = []
         self.extra: dict[str, Any] = {"fileType": "lines"}
-        self.consumer: Consumer | None = None
+        self.consumer: ContractConsumer | None = None
 
     def start(self, *, acknowledging: bool = True) -> None:
         extra = json.dumps({"follow": True, **self.extra}).replace('"', '\\"')
@@ -43,7 +43,7 @@ class Gateway:
         )
         source = kind.make(stream, settings_of(kind, stream), environment)
         assert isinstance(source, FileSource)
-        self.consumer = Consumer(source, acknowledging).start()
+        self.consumer = ContractConsumer(source, acknowledging).start()
 
     def end(self) -> None:
         """The rows so far stay in `taken`."""

@@ -15,7 +15,7 @@ import pytest
 
 from rules.compile import compile_rules
 from rules.functions.files import load_functions
-from rules.functions.guard import LOOKS, OVERRUNS_MAX, WAITING, Guarded, Seen, Watch
+from rules.functions.guard import LOOKS, OVERRUNS_MAX, WAITING, Guarded, SeenCall, Watch
 from rules.inline import run_tests
 from rules.loader import load_directory
 from sql.errors import DataError
@@ -226,9 +226,9 @@ def test_a_call_that_waits_is_ended_too() -> None:
 
 
 def test_processor_time_counts_and_of_a_call_that_waits_a_multiple_of_the_time() -> None:
-    assert not Seen(1, looks=LOOKS * WAITING, since_ms=500).is_too_long(599, limit_ms=100)
-    assert Seen(1, looks=LOOKS, since_ms=500).is_too_long(600, limit_ms=100)
-    assert Seen(1, looks=LOOKS * WAITING + 1, since_ms=500).is_too_long(500, limit_ms=100)
+    assert not SeenCall(1, looks=LOOKS * WAITING, since_ms=500).is_too_long(599, limit_ms=100)
+    assert SeenCall(1, looks=LOOKS, since_ms=500).is_too_long(600, limit_ms=100)
+    assert SeenCall(1, looks=LOOKS * WAITING + 1, since_ms=500).is_too_long(500, limit_ms=100)
 
 
 def test_quick_calls_are_never_ended() -> None:

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from edge.intake.sources.files.growing import GrowingFile, file_after, file_of
-from edge.intake.sources.files.position import Place
+from edge.intake.sources.files.position import FilePlace
 from edge.intake.sources.files.records import CsvRecords, line_records
 from edge.intake.sources.files.settings import FileSourceSettings
 from edge.intake.sources.files.source import (
@@ -69,7 +69,7 @@ class FollowedFile(FileSource):
             if not self._goes_on(pause_ms):
                 return
 
-    def _place_of(self, mark: Mark) -> Place:
+    def _place_of(self, mark: Mark) -> FilePlace:
         assert self._growing is not None, "rows come from a file"
         return self._growing.place(*mark)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from edge.intake.sources.files.position import Place
+from edge.intake.sources.files.position import FilePlace
 from edge.intake.sources.files.records import LINE_BYTES_MAX, lines_of
 
 HEAD_BYTES = 4_096
@@ -62,12 +62,12 @@ class GrowingFile:
         if len(self._head) < min(offset, HEAD_BYTES):
             self._head = self._bytes(offset)
 
-    def place(self, rows: int, offset: int) -> Place:
+    def place(self, rows: int, offset: int) -> FilePlace:
         """A place up to which the file was read, and noted."""
         head = blake2b(self._head[:offset], digest_size=8).hexdigest()
-        return Place(rows, offset, self.inode, head)
+        return FilePlace(rows, offset, self.inode, head)
 
-    def has(self, place: Place) -> bool:
+    def has(self, place: FilePlace) -> bool:
         """True if this is the file of a place."""
         head = self._bytes(place.offset)
         return (
@@ -92,7 +92,7 @@ class GrowingFile:
         return os.pread(self._file.fileno(), min(count, HEAD_BYTES), 0)
 
 
-def file_of(path: Path, place: Place) -> GrowingFile:
+def file_of(path: Path, place: FilePlace) -> GrowingFile:
     """The file to go on with: that of the place, also where it was renamed or copied within its folder; else
     the one at the path. Raises OSError."""
     try:
@@ -107,7 +107,7 @@ def file_of(path: Path, place: Place) -> GrowingFile:
     return moved
 
 
-def _moved(path: Path, place: Place) -> GrowingFile | None:
+def _moved(path: Path, place: FilePlace) -> GrowingFile | None:
     """The longest of the other files in the folder that are the file of the place."""
     best: GrowingFile | None = None
     for entry in os.scandir(path.parent) if place.inode else ():

@@ -20,7 +20,7 @@ DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """A place in a file.
 
     rows    rows before it
@@ -45,25 +45,25 @@ class FilePosition:
         self._on_failure = on_failure
         self._is_laid_out = False
         self._is_synced = True
-        self._not_stored: Place | None = None
+        self._not_stored: FilePlace | None = None
 
     @property
     def is_stored(self) -> bool:
         """False after a place could not be stored; `sync` tries again."""
         return self._not_stored is None
 
-    def read(self) -> Place:
+    def read(self) -> FilePlace:
         """The place stored last; the beginning without one."""
         try:
             saved = json.loads(self._path.read_text("utf-8"))
             if saved["file"] != self._file:
-                return Place()
+                return FilePlace()
             rows, offset, inode = (int(saved.get(name, 0)) for name in ("rows", "offset", "inode"))
-            return Place(rows, offset, inode, str(saved.get("head", "")).strip())
+            return FilePlace(rows, offset, inode, str(saved.get("head", "")).strip())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return Place()
+            return FilePlace()
 
-    def store(self, place: Place) -> None:
+    def store(self, place: FilePlace) -> None:
         """Store a place, so that the end of the process does not lose it."""
         numbers = f'"rows": {place.rows:{DIGITS}}, "offset": {place.offset:{DIGITS}}'
         file = f'"inode": {place.inode:{DIGITS}}, "head": "{place.head:16}", "file": {json.dumps(self._file)}'

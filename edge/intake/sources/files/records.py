@@ -32,7 +32,7 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
     return iter(partial(file.readline, LINE_BYTES_MAX), b"")
 
 
-class Record(NamedTuple):
+class FileRecord(NamedTuple):
     """A piece of a file.
 
     size     its bytes
@@ -44,16 +44,16 @@ class Record(NamedTuple):
     reason: str | None = None
 
 
-Records = Callable[[Iterable[bytes], bool], Iterator[Record]]
+Records = Callable[[Iterable[bytes], bool], Iterator[FileRecord]]
 """From lines, with their ends, to records. TRUE: nothing comes behind them, so a record that is cut off is
 refused; it waits otherwise."""
 
 
-def line_records(lines: Iterable[bytes], is_ended: bool) -> Iterator[Record]:
+def line_records(lines: Iterable[bytes], is_ended: bool) -> Iterator[FileRecord]:
     """Each line that is not blank is a row."""
     for line in lines:
         text = line.rstrip(b"\r\n")
-        yield Record(len(line), (text.removeprefix(BYTE_ORDER_MARK) or None) if text.strip() else None)
+        yield FileRecord(len(line), (text.removeprefix(BYTE_ORDER_MARK) or None) if text.strip() else None)
 
 
 class CsvRecords:
@@ -75,13 +75,13 @@ class CsvRecords:
             return record.size
         return None
 
-    def __call__(self, lines: Iterable[bytes], is_ended: bool) -> Iterator[Record]:
+    def __call__(self, lines: Iterable[bytes], is_ended: bool) -> Iterator[FileRecord]:
         for values, record in self._read(lines, is_ended):
             yield record._replace(payload=self._row(values)) if values else record
 
-    def _read(self, lines: Iterable[bytes], is_ended: bool) -> Iterator[tuple[list[str], Record]]:
+    def _read(self, lines: Iterable[bytes], is_ended: bool) -> Iterator[tuple[list[str], FileRecord]]:
         """The values of each record, none where it is blank or refused."""
-        feed = Feed(lines)
+        feed = LineFeed(lines)
         reader = csv.reader(feed, delimiter=self._delimiter, strict=True)
         while True:
             try:
@@ -92,10 +92,10 @@ class CsvRecords:
                 if feed.is_over and not is_ended:
                     return
                 line = feed.refused()
-                yield [], Record(len(line), line, f"not a line of CSV: {in_words(error)}")
+                yield [], FileRecord(len(line), line, f"not a line of CSV: {in_words(error)}")
                 reader = csv.reader(feed, delimiter=self._delimiter, strict=True)
             else:
-                yield values, Record(feed.taken())
+                yield values, FileRecord(feed.taken())
 
     def _row(self, values: list[str]) -> bytes:
         names = self._names = self._names or [f"col{number}" for number in range(len(values))]
@@ -111,7 +111,7 @@ class CsvRecords:
             return text
 
 
-class Feed:
+class LineFeed:
     """Lines as text, for a reader that takes as many as a record needs."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from edge.base.message import BadMessage, Message
 from edge.intake.sources.base import OnBad, OnBatch
-from edge.intake.sources.files.position import FilePosition, Place
+from edge.intake.sources.files.position import FilePlace, FilePosition
 from edge.intake.sources.files.settings import FileSourceSettings, position_file
 from edge.intake.sources.registry import SourceEnvironment, topic_of
 from edge.intake.sources.worker import WorkerSource
@@ -78,7 +78,7 @@ class FileSource(WorkerSource):
         """Read until all is read, or the source shall end."""
 
     @abstractmethod
-    def _place_of(self, mark: Mark) -> Place:
+    def _place_of(self, mark: Mark) -> FilePlace:
         """A place that rows have been delivered up to, as it is kept."""
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
@@ -102,7 +102,7 @@ class FileSource(WorkerSource):
             assert self._on_batch is not None
             self._on_batch([])  # wakes the loop
 
-    def _keep(self, place: Place) -> None:
+    def _keep(self, place: FilePlace) -> None:
         self._place = place
         self._position.store(place)
 
@@ -112,7 +112,7 @@ class FileSource(WorkerSource):
             self._position.sync()
         self._position.sync()
 
-    def _go_to(self, place: Place) -> None:
+    def _go_to(self, place: FilePlace) -> None:
         """Read on from a place; rows delivered before are no longer waited for."""
         with self._counting:
             self._delivered = self._safe = (place.rows, place.offset)

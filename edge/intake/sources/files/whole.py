@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from edge.intake.sources.files.position import Place
-from edge.intake.sources.files.records import CsvRecords, Record, line_records, lines_of
+from edge.intake.sources.files.position import FilePlace
+from edge.intake.sources.files.records import CsvRecords, FileRecord, line_records, lines_of
 from edge.intake.sources.files.settings import FileSourceSettings
 from edge.intake.sources.files.source import BATCH_ROWS, FAILURE_PAUSE_MS, LOOK_MS, FileSource, Mark, Read
 from edge.intake.sources.registry import SourceEnvironment
@@ -84,7 +84,7 @@ class WholeFile(FileSource):
             if (is_read and not again) or not self._goes_on(self._pause_ms(is_read)):
                 return
             if is_read:
-                self._go_to(Place())
+                self._go_to(FilePlace())
 
     def _pause_ms(self, is_read: bool) -> int:
         """The time until the file is read again; `is_read`: it was read to its end."""
@@ -94,8 +94,8 @@ class WholeFile(FileSource):
             return self._settings.interval or LOOK_MS
         return self._settings.interval
 
-    def _place_of(self, mark: Mark) -> Place:
-        return Place(mark[0])
+    def _place_of(self, mark: Mark) -> FilePlace:
+        return FilePlace(mark[0])
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -126,19 +126,19 @@ class WholeFile(FileSource):
         log.warning(
             "source.file_replaced", extra={"source": self.name, "file": self._file.name, "note": note}
         )
-        self._go_to(Place())
+        self._go_to(FilePlace())
         return self._read()
 
-    def _records(self) -> Iterator[Record]:
+    def _records(self) -> Iterator[FileRecord]:
         kind = self._settings.file_type
         if kind == "lines":
             return line_records(self._lines(), True)
         if kind == "csv":
             return self._csv_records()
         rows = self._parquet_rows() if kind == "parquet" else self._json_rows()
-        return (Record(0, row) for row in rows)
+        return (FileRecord(0, row) for row in rows)
 
-    def _csv_records(self) -> Iterator[Record]:
+    def _csv_records(self) -> Iterator[FileRecord]:
         csv_of, lines = CsvRecords(self._settings, self._stream), self._lines()
         if self._settings.has_header:
             csv_of.header(lines)

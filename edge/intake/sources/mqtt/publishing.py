@@ -34,7 +34,7 @@ TOPICS_MAX = 10_000
 """Encoded topics that are remembered; one more and the memory is emptied."""
 
 
-class Outgoing:
+class OutgoingMessage:
     """A message on its way. `done` is called with the reason of a refusal, or with None once the
     broker has the message."""
 
@@ -53,8 +53,8 @@ class Publishing:
 
     def __init__(self, confirm_ms: int) -> None:
         self._confirm_ms = confirm_ms
-        self._waiting: deque[Outgoing] = deque()
-        self._open: dict[int, Outgoing] = {}
+        self._waiting: deque[OutgoingMessage] = deque()
+        self._open: dict[int, OutgoingMessage] = {}
         self._next_id = FIRST_ID
         self.window = WINDOW_MAX
         """The most messages that may be unconfirmed."""
@@ -71,7 +71,7 @@ class Publishing:
     ) -> None:
         """Queue a message of QoS 0 or 1. Raises ValueError for text that is not a topic."""
         flags = qos << 1 | (RETAINED if retained else 0)
-        message = Outgoing(self._topics.get(topic) or self._encoded(topic), payload, flags, done)
+        message = OutgoingMessage(self._topics.get(topic) or self._encoded(topic), payload, flags, done)
         if not self._waiting:
             self.on_waiting()
         self._waiting.append(message)
@@ -118,7 +118,7 @@ class Publishing:
         self.has_sent = self.has_sent or bool(found)
         return b"".join(found)
 
-    def _add(self, found: list[bytes], message: Outgoing) -> None:
+    def _add(self, found: list[bytes], message: OutgoingMessage) -> None:
         variable = message.topic
         if message.flags & 0x02:
             message.packet_id = message.packet_id or self._free_id()

@@ -47,7 +47,7 @@ CONFIRM_MS = 5_000
 """The time limit for confirmations of what is published on the connection of a source."""
 
 
-class Results:
+class SharedPublishing:
     """The messages published on the connections of a source, as long as these suit them.
 
     on_unsuited   called with the reason where they should have another connection, which takes them over:
@@ -110,7 +110,7 @@ class MqttSource:
         self._counters = Counters()
         self._is_alone = poller is None
         self._poller = poller or Poller()
-        self.results = Results(publishing, self._changed)
+        self.results = SharedPublishing(publishing, self._changed)
 
         def made(version: Version, epoch: int) -> Connection:
             publishing = self.results.publishing
