@@ -126,21 +126,34 @@ class NamedWindow:
         return [event.row for event in came], [event.row for event in before]
 
     def _apply(self, delta: Delta, now_ms: int) -> Delta:
-        """Let the data windows take a change in. A row that their parameters refuse raises DataError before
-        anything changes."""
+        """Let the data windows take a change in, whole or not at all. Raises DataError where they refuse a
+        row."""
         self.begin(now_ms)
         leaving = [Delta((), delta.removed)] if delta.removed else []
         parts = (*leaving, *(Delta((event,)) for event in delta.inserted))
         posts: list[Delta] = []
+        taken: list[Delta] = []
         try:
             if len(parts) > 1:  # what one row raises it raises before it changes anything
                 for event in delta.inserted:
                     self.check(event)
             for part in parts:
                 posts += self._noted(self.operator.push(part, now_ms))
+                taken.append(part)
         except DATA_ERRORS as error:
+            if taken:
+                self._take_back(taken, posts, now_ms)
             raise self.failure(error) from error
         return self._posted(posts)
+
+    def _take_back(self, parts: Sequence[Delta], posts: list[Delta], now_ms: int) -> None:
+        """Undo the parts of a change that the data windows refuse to take whole: a key beyond `maxGroups` is
+        known only once rows have left. Rows that had left enter again as the newest."""
+        for inserted, removed in reversed(parts):
+            posts += self._noted(self.operator.push(Delta(removed, inserted), now_ms))
+        came, left = merged(posts)
+        stays = {*came} & {*left}
+        self._posted([Delta(*([event for event in side if event not in stays] for side in (came, left)))])
 
     def advance(self, now_ms: int) -> Delta:
         """Time has come to `now_ms`: rows expire, batches are released."""
