@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from sql import syntax as ast
+from sql.binder import stars
 from sql.binder.binding import Binding
 from sql.binder.calls.call_binder import SPREADS
 from sql.binder.constants import constant_value
@@ -95,8 +96,7 @@ class SpreadBinder:
     def _watched(self, node: ast.Expr) -> list[tuple[Bound, str | None]]:
         """The value that one argument watches, and its column: the name it would have in SELECT."""
         if isinstance(node, ast.Star):
-            scope = self.binder.scope
-            return [(scope.read_all(index, node.span), None) for index in range(len(scope.sources))]
+            return [(stars.row_value(self.binder, node, self.place), None)]
         column = self.binder.site.text[node.span.start : node.span.end]
         if isinstance(node, ast.Column | ast.Field | ast.Call):
             column = node.name

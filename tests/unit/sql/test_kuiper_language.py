@@ -228,6 +228,18 @@ def test_changed_cols_shows_what_differs_from_the_output_before() -> None:
     ]
 
 
+def test_changed_cols_leaves_out_and_replaces_columns_of_a_star() -> None:
+    events: list[dict[str, Any]] = [{"t": 23, "h": 88}, {"t": 25, "h": 88}, {"t": 26, "h": 90}]
+    assert each('SELECT changed_cols("c_", true, * EXCEPT(t)) FROM s', *events) == [{"c_h": 88}, {"c_h": 90}]
+    assert each('SELECT changed_cols("", true, * REPLACE(t > 24 AS t)) FROM s', *events) == [
+        {"t": False, "h": 88},
+        {"t": True},
+        {"h": 90},
+    ]
+    declared = 'CREATE STREAM s (t bigint) WITH (DATASOURCE="s");'
+    assert refusal('SELECT changed_cols("", true, * EXCEPT(x)) FROM s', ddl=declared)[0] == "B201"
+
+
 def test_changed_cols_compares_windows_with_the_window_before() -> None:
     sql = 'SELECT changed_cols("t", true, avg(temperature)) FROM s GROUP BY COUNTWINDOW(2)'
     events = ({"temperature": t} for t in (23, 23, 23, 25, 25, 25, 25, 25))
