@@ -26,6 +26,11 @@ class Model(BaseModel):
     without_effect: ClassVar[Mapping[str, str]] = {}
     """Keys of eKuiper that are accepted and have no effect, each with the reason, which a note reports."""
 
+    @classmethod
+    def counts_as_absent(cls, key: object, value: object) -> bool:
+        """Whether a value of a key says that it is not set, so that no note reports it."""
+        return False
+
     def faults(self) -> Iterator[str]:
         """Why the values do not fit together, a sentence each. It is about the key that it begins with, if
         that is quoted."""

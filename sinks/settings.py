@@ -28,6 +28,7 @@ from rules.durations import DurationMs, format_duration
 from rules.protobuf import message_type
 from rules.secrets import Secret, reveal, secrets_in
 from rules.validation import describe
+from sinks.kuiper_keys import REPLACED, WITHOUT_EFFECT, is_unset
 from sinks.template import Template, TemplateError
 
 
@@ -92,24 +93,6 @@ def _read_mapping(value: object) -> Any:
 Texts = Annotated[dict[str, Text], BeforeValidator(_read_mapping)]
 """A mapping of names to texts, or its JSON text."""
 
-_REPLACED = {
-    "resendDestination": "use a second action; what is refused goes to the dead letters",
-    "encryption": "use TLS on the connection",
-}
-
-_ONE_QUEUE = "results are sent in order through one queue"
-_ONE_WORKER = "each sink has one worker, which keeps the order"
-
-WITHOUT_EFFECT = {
-    "resendAlterQueue": _ONE_QUEUE,
-    "resendPriority": _ONE_QUEUE,
-    "concurrency": _ONE_WORKER,
-    "runAsync": _ONE_WORKER,
-    "cacheLength": "bufferLength bounds the results that wait",
-    "cacheSaveInterval": "with enableCache each result is in the file at once",
-}
-"""Properties without effect, because their purpose is fulfilled in another way, which the text describes."""
-
 CACHE = frozenset(
     [
         "enableCache",
@@ -124,23 +107,6 @@ CACHE = frozenset(
 """The properties of the file in front of a delivery."""
 
 
-EMPTY_IS_ABSENT = frozenset(
-    [
-        "compression",
-        "dataField",
-        "dataTemplate",
-        "delimiter",
-        "encryption",
-        "fields",
-        "resendDestination",
-        "resendIndicatorField",
-        "rowkindField",
-        "schemaId",
-    ]
-)
-"""The properties that eKuiper's tools write as empty where they are not set."""
-
-
 class SinkSettings(Model):
     """The common properties of all sinks."""
 
@@ -153,6 +119,8 @@ class SinkSettings(Model):
     unsupported: ClassVar[frozenset[str]] = frozenset()
     """Common properties, by their YAML name, that have no effect on this sink."""
     without_effect: ClassVar[Mapping[str, str]] = WITHOUT_EFFECT
+    replaced: ClassVar[Mapping[str, str]] = REPLACED
+    """Properties of eKuiper that cannot be honoured, with what to write instead."""
     synonyms: ClassVar[Mapping[str, str]] = {}
     """Other names of properties, as earlier versions of eKuiper write them."""
     takes_whole_rows: ClassVar[bool] = False
@@ -256,7 +224,7 @@ class SinkSettings(Model):
         sink cannot honour together with all other errors."""
         if not isinstance(data, dict):
             return validated(data)
-        names = (*yaml_keys(cls), *cls.unsupported, *cls.without_effect, *_REPLACED)
+        names = (*yaml_keys(cls), *cls.unsupported, *cls.without_effect, *cls.replaced)
         known = {name.lower(): name for name in names}
         known |= {other.lower(): name for other, name in cls.synonyms.items()}
         found: dict[Any, Any] = {}
@@ -265,7 +233,8 @@ class SinkSettings(Model):
             name = known.get(key.lower(), key) if isinstance(key, str) else key
             if name in found:
                 reasons.append(f"{key!r} is the same property as another one; remove it")
-            found.setdefault(name, value)
+            if not cls.counts_as_absent(name, value):
+                found.setdefault(name, value)
         chosen = cls._without_what_has_no_effect(cls._in_own_terms(found), reasons)
         try:
             settings = validated(chosen)
@@ -281,16 +250,20 @@ class SinkSettings(Model):
         return data
 
     @classmethod
+    def counts_as_absent(cls, key: object, value: object) -> bool:
+        """Whether a property says nothing. `enableCache: false` says something to a sink that can have a
+        cache: the other properties of the cache are of no account, and no mistake."""
+        return is_unset(key, value) and (key != "enableCache" or key in cls.unsupported)
+
+    @classmethod
     def _without_what_has_no_effect(cls, data: dict[Any, Any], reasons: list[str]) -> dict[Any, Any]:
         """Leave out what changes nothing, and what this sink cannot honour, with the reason."""
         found = {}
         for key, value in data.items():
-            if key in EMPTY_IS_ABSENT and value in ("", []):
-                continue
             if key in cls.unsupported:
                 reasons.append(f"{key!r} has no effect on this sink; remove it")
-            elif key in _REPLACED:
-                reasons.append(f"{key!r} is not supported; {_REPLACED[key]}")
+            elif key in cls.replaced:
+                reasons.append(f"{key!r} is not supported; {cls.replaced[key]}")
             elif key not in cls.without_effect:
                 found[key] = value
         return found

@@ -16,7 +16,8 @@ from rules.base import Model
 from rules.problems import in_words
 from rules.secrets import reveal
 from sinks.base import Fatal
-from sinks.settings import WITHOUT_EFFECT, Text
+from sinks.kuiper_keys import WITHOUT_EFFECT
+from sinks.settings import Text
 
 TLS_WITHOUT_EFFECT = {**WITHOUT_EFFECT, "renegotiationSupport": "no server may renegotiate"}
 """Properties without effect on a sink whose connection may be encrypted."""

@@ -256,10 +256,11 @@ def _read_action(reading: Reading, sink: str, data: object, path: Path) -> Actio
 
 def _without_effect(model: type[Model], data: object) -> Iterator[tuple[str, str]]:
     """The keys of an action that change nothing, with the reason; keys may be written in any case."""
-    reasons = {key.lower(): reason for key, reason in model.without_effect.items()}
-    for key in data if isinstance(data, dict) else ():
-        if isinstance(key, str) and key.lower() in reasons:
-            yield key, reasons[key.lower()]
+    known = {key.lower(): key for key in model.without_effect}
+    for key, value in data.items() if isinstance(data, dict) else ():
+        name = known.get(key.lower()) if isinstance(key, str) else None
+        if name is not None and not model.counts_as_absent(name, value):
+            yield key, model.without_effect[name]
 
 
 def read_tests(reading: Reading, data: object, path: Path) -> list[LoadedTest]:

@@ -21,7 +21,8 @@ from sinks.below import check_relative, open_append, open_folder
 from sinks.durable import append_durably
 from sinks.dynamic import Target
 from sinks.formats.compression import compressor
-from sinks.settings import WITHOUT_EFFECT, SinkSettings, Text
+from sinks.kuiper_keys import REPLACED, WITHOUT_EFFECT
+from sinks.settings import SinkSettings, Text
 
 OPEN_FILES_MAX = 64
 """Files kept open by one sink; the one unused longest is closed when another is needed."""
@@ -55,6 +56,12 @@ class FileSettings(SinkSettings):
         "interval": "results are written when they come",
         "checkInterval": "a file's age is looked at with each result",
         "rollingNamePattern": "full files are called NAME-MILLISECONDS.SUFFIX",
+    }
+
+    replaced: ClassVar[Mapping[str, str]] = {
+        **REPLACED,
+        "rollingHook": "another program may take full files away, which are called NAME-MILLISECONDS.SUFFIX",
+        "rollingHookProps": "nothing is called when a file is full",
     }
 
     path: Text = Field(

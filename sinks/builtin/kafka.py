@@ -60,10 +60,11 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
     address: ClassVar[str | None] = "brokers"
     target: ClassVar[str | None] = "topic"
     compresses: ClassVar[bool] = True
-    synonyms: ClassVar[Mapping[str, str]] = SYNONYMS
+    synonyms: ClassVar[Mapping[str, str]] = {**SYNONYMS, "password": "saslPassword"}
     without_effect: ClassVar[Mapping[str, str]] = {
         **TLS_WITHOUT_EFFECT,
         "kafkaBatchSize": "what waits is produced as one batch",
+        "batchBytes": "what waits is produced as one batch",
         "kafkaBatchTimeout": "what waits is produced at once",
         "maxAttempts": "retryCount says how often a record is tried again",
         "tlsMinVersion": "the client library chooses the version of TLS",

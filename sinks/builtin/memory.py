@@ -11,8 +11,9 @@ from rules.durations import DurationMs
 from rules.secrets import reveal
 from sinks.base import Message, Retry, SinkContext, register_sink
 from sinks.dynamic import check_topic
+from sinks.kuiper_keys import WITHOUT_EFFECT
 from sinks.memory_bus import Subscriber
-from sinks.settings import CACHE, WITHOUT_EFFECT, SinkSettings, Text
+from sinks.settings import CACHE, SinkSettings, Text
 from sql.rows import deletion
 
 Row = Mapping[str, Any]

@@ -29,6 +29,7 @@ from sinks.base import (
 )
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import check_topic
+from sinks.kuiper_keys import REPLACED
 from sinks.settings import SinkSettings, Text, fault_of
 from sinks.tcp import acknowledge_at_once, send_at_once
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
@@ -49,6 +50,9 @@ _TRY_LATER = frozenset({"Server unavailable", "Server busy", "Quota exceeded", "
 """Refusals of a broker that are temporary; all others are caused by the settings of the connection."""
 
 
+_NO_SESSION = "what is not yet confirmed waits in the gateway, not in a session"
+
+
 class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     """Publish each message to an MQTT topic.
 
@@ -62,7 +66,16 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     remedy: ClassVar[str] = "set mqtt.server of the gateway, or write 'server' in the action"
     target: ClassVar[str | None] = "topic"
     synonyms: ClassVar[Mapping[str, str]] = SYNONYMS
-    without_effect: ClassVar[Mapping[str, str]] = TLS_WITHOUT_EFFECT
+    without_effect: ClassVar[Mapping[str, str]] = {
+        **TLS_WITHOUT_EFFECT,
+        "enableClientSession": _NO_SESSION,
+        "clientStatePath": _NO_SESSION,
+        "sessionExpiryIntervalSeconds": _NO_SESSION,
+    }
+    replaced: ClassVar[Mapping[str, str]] = {
+        **REPLACED,
+        "properties": "put the values into the message, or into the topic",
+    }
 
     server: Text | None = Field(
         None, description="the broker, such as 'tcp://127.0.0.1:1883', 'ssl://broker:8883' or 'broker:1883'"

@@ -30,6 +30,7 @@ from sinks.base import (
 from sinks.dynamic import Target
 from sinks.formats.json_text import json_text
 from sinks.http_client import ANSWER_BYTES_MAX, connection_to, exchange, is_passing, reason_in, target_of
+from sinks.kuiper_keys import REPLACED
 from sinks.oauth import Headers, OAuth, Tokens, template_of
 from sinks.settings import SinkSettings, Text
 from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
@@ -60,6 +61,12 @@ class RestSettings(SinkSettings, TlsSettings):
     target: ClassVar[str | None] = "url"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "url"
     without_effect: ClassVar[Mapping[str, str]] = TLS_WITHOUT_EFFECT
+    replaced: ClassVar[Mapping[str, str]] = {
+        **REPLACED,
+        "responseType": "the status code of an answer decides",
+        "formData": "use 'bodyType: form', which sends the columns of a row as form fields",
+        "fileFieldName": "use 'bodyType: form', which sends the columns of a row as form fields",
+    }
 
     url: Text = Field(description="http or https; may hold '{{.field}}' after the host")
     method: str = Field(

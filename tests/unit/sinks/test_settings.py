@@ -38,7 +38,7 @@ NOTHING: Any = None
         ("nop", {"encryption": "aes"}, "use TLS"),
         ("kafka", KAFKA | {"headers": "[1]"}, "the text of a JSON object"),
         ("sql", {"dburl": "a://b", "url": "a://b", "table": "t"}, "the same property"),
-        ("nop", {"batchSize": 0}, "batchSize"),
+        ("nop", {"batchSize": -1}, "batchSize"),
         ("nop", {"delimiter": ";"}, "needs 'format: delimited'"),
         ("nop", {"format": "delimited", "dataTemplate": "x"}, "remove 'format: delimited'"),
         ("nop", {"fields": ["a", "b"], "excludeFields": ["b"]}, "columns that 'fields' has too: b"),
@@ -57,6 +57,10 @@ NOTHING: Any = None
         ("rest", {"url": "ftp://h/a"}, "http://host/path"),
         ("rest", {"url": "http://u:p@h/a"}, "must not hold a password"),
         ("rest", REST | {"method": "fetch"}, "unknown method 'fetch'"),
+        ("rest", REST | {"responseType": "body"}, "the status code of an answer decides"),
+        ("rest", REST | {"formData": {"a": "b"}}, "use 'bodyType: form'"),
+        ("file", FILE | {"rollingHook": "upload"}, "another program may take full files away"),
+        ("mqtt", MQTT | {"properties": {"a": "b"}}, "put the values into the message"),
         ("rest", REST | {"bodyType": "form"}, "add 'sendSingle: true'"),
         ("rest", REST | {"headers": {"A": "x\r\nB: y"}}, "not a header line"),
         ("mqtt", {"server": "http://h:1883", "topic": "t"}, "tcp://host:1883"),
@@ -249,6 +253,67 @@ def test_what_changes_nothing_is_taken_and_told(name: str, settings: dict[str, A
     told = [problem for problem in load_text(text, "r.json").problems if problem.code == "R201"]
     assert len(told) == len(settings) - len({"mqtt": MQTT, "file": FILE, "memory": MEMORY}.get(name, MQTT))
     assert all("has no effect" in problem.message for problem in told)
+
+
+WRITTEN_BY_TOOLS: dict[str, Any] = {
+    "concurrency": 1,
+    "runAsync": False,
+    "omitIfEmpty": False,
+    "dataTemplate": "",
+    "format": "json",
+    "schemaId": "",
+    "delimiter": "",
+    "dataField": "",
+    "fields": [],
+    "excludeFields": [],
+    "enableCache": False,
+    "memoryCacheThreshold": 1024,
+    "maxDiskCache": 1_024_000,
+    "bufferPageSize": 256,
+    "resendInterval": "0s",
+    "cleanCacheAtStop": False,
+    "resendAlterQueue": False,
+    "resendPriority": 0,
+    "resendIndicatorField": "",
+    "resendDestination": "",
+    "batchSize": 0,
+    "lingerInterval": 0,
+    "compression": "",
+    "encryption": "",
+    "hasHeader": False,
+    "rowkindField": "",
+}
+"""The common properties with the values by which eKuiper's tools say that they are not set."""
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("nop", {}),
+        ("log", {}),
+        ("memory", MEMORY | {"keyField": ""}),
+        ("mqtt", MQTT | {"connectionSelector": "", "clientId": "", "properties": {}}),
+        ("rest", REST | {"responseType": "code", "formData": {}}),
+        ("file", FILE | {"rollingInterval": "", "checkInterval": "", "rollingHook": ""}),
+        ("kafka", KAFKA),
+        ("influx", INFLUX),
+        ("redis", {"addr": "h:1", "key": "k", "field": ""}),
+        ("sql", {"url": "sqlite:///a.db", "table": "t"}),
+    ],
+)
+def test_what_says_that_it_is_not_set_is_no_mistake_and_needs_no_note(
+    name: str, settings: dict[str, Any]
+) -> None:
+    model = sink_kind(name).settings
+    written = WRITTEN_BY_TOOLS | settings
+    assert model.model_validate(written).model_dump() == model.model_validate(settings).model_dump()
+    text = json.dumps({"id": "r", "sql": "SELECT * FROM m", "actions": [{name: written}]})
+    assert [problem for problem in load_text(text, "r.json").problems if problem.code != "R203"] == []
+
+
+def test_false_is_not_zero() -> None:
+    with pytest.raises(ValidationError, match="batchSize"):
+        sink_kind("nop").settings.model_validate({"batchSize": False})
 
 
 def test_tls_has_a_version() -> None:
