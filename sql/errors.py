@@ -202,9 +202,9 @@ _TYPE_ERRORS = tuple(
             r"'(\S+)' not supported between instances of '(\w+)' and '(\w+)'",
             "'{0}' cannot compare {1} with {2}",
         ),
+        (r"bad operand type for unary \+: '(\w+)'", "arithmetic takes numbers, not {0}"),
         (r"bad operand type for unary (\S+): '(\w+)'", "'{0}' takes a number, not {1}"),
         (r"can only concatenate (\w+) .*", "arithmetic takes numbers, not {0}"),
-        (r"can't multiply sequence by non-int of type '(\w+)'", "'*' takes numbers, not text and lists"),
         (r"must be real number, not (\w+)", "arithmetic takes numbers, not {0}"),
     )
 )

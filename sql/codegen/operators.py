@@ -12,12 +12,16 @@ from sql.types import Descending
 
 def arithmetic(writer: OperandWriter, node: Op) -> Code:
     tests, (a, b), codes = writer.operands(node.args)
-    text = f"{a} {node.name} {b}"
     numbers = [code.sure == NUMBER for code in codes]
-    # Text times number and text plus text do not raise in Python; adding 0 makes them.
-    if (node.name == "*" and not all(numbers)) or (node.name == "+" and not any(numbers)):
-        text += " + 0"
-    return writer.strict(tests, text, sure=NUMBER)
+    # Text times number and text plus text do not raise in Python; a sign before the operand does, and before
+    # a long text is made.
+    if not numbers[0] and (node.name == "*" or (node.name == "+" and not numbers[1])):
+        a = f"+{a}"
+    if not numbers[1] and node.name == "*":
+        b = f"+{b}"
+    if not any(numbers) and node.name == "|":
+        b += " | False"  # two dicts would be merged
+    return writer.strict(tests, f"{a} {node.name} {b}", sure=NUMBER)
 
 
 def division(writer: OperandWriter, node: Op) -> Code:

@@ -30,13 +30,18 @@ def test_without_a_window_it_is_not_kept() -> None:
         ("v - 1", "'-' takes numbers, not string and bigint"),
         ("-v", "'-' takes a number, not string"),
         ("v * dev", "arithmetic takes numbers, not string"),
+        ("v * 3000000000000000", "arithmetic takes numbers, not string"),
+        ("dev * 3000000000000000 * v", "arithmetic takes numbers, not string"),
+        ("list * 3000000000000000", "arithmetic takes numbers, not array"),
+        ("list + list", "arithmetic takes numbers, not array"),
+        ("row | row", "'|' takes numbers, not struct and boolean"),
         ("exp(dev * 1000)", "a result is outside the range of floats, or of dates"),
         ("from_days(dev * 1000000000000)", "a result is outside the range of floats, or of dates"),
     ],
 )
 def test_reasons_are_in_words_of_sql(expression: str, reason: str) -> None:
     engine = free(f"SELECT {expression} AS w FROM m")
-    (error,) = engine.push("m", [{"v": "x", "dev": 2}], 0)
+    (error,) = engine.push("m", [{"v": "x", "dev": 2, "list": [1], "row": {"a": 1}}], 0)
     assert error.error == f"1:8: cannot evaluate {expression}: {reason}"
 
 
