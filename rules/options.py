@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from rules.base import Model
-from rules.durations import DurationMs
+from rules.durations import DurationMs, parse_duration
 from rules.schedule import DatetimeRange, Schedule, parse_cron
 from sql.calendar.zones import zone_of
 
@@ -116,10 +116,10 @@ class Options(Model):
     )
 
     concurrency: int = Field(
-        1, ge=1, description="no effect: the engine of a rule runs in one thread, in order"
+        1, ge=0, description="no effect: the engine of a rule runs in one thread, in order"
     )
     buffer_length: int = Field(
-        1024, ge=1, description="no effect: waiting messages are bounded for the whole gateway"
+        1024, ge=0, description="no effect: waiting messages are bounded for the whole gateway"
     )
     disable_buffer_full_discard: bool = Field(
         True, description="no effect: a full intake holds the source back"
@@ -130,14 +130,14 @@ class Options(Model):
     checkpoint_interval: DurationMs = Field(
         300_000, description="no effect: each message is in the journal before it is acknowledged"
     )
-    restart_strategy: dict[str, Any] = Field(
-        default_factory=dict,
+    restart_strategy: dict[str, Any] | None = Field(
+        None,
         description="no effect: one bad event never stops a rule, and sinks retry by themselves",
     )
     debug: bool = Field(False, description="no effect: the log level is the gateway's")
     log_filename: str = Field("", description="no effect: the gateway writes one log")
-    plan_optimize_strategy: dict[str, Any] = Field(
-        default_factory=dict,
+    plan_optimize_strategy: dict[str, Any] | None = Field(
+        None,
         description="no effect: the planner chooses the strategy; results never depend on it",
     )
     enable_save_state_before_stop: bool = Field(
@@ -147,8 +147,8 @@ class Options(Model):
     notify_sub: bool = Field(
         False, description="no effect: rules that read its memory topic go on when it stops"
     )
-    experiment: dict[str, Any] = Field(
-        default_factory=dict, description="no effect: eKuiper's trials do not exist here"
+    experiment: dict[str, Any] | None = Field(
+        None, description="no effect: eKuiper's trials do not exist here"
     )
 
     cron: str = Field("", description="crontab of the times at which the rule starts, such as '0 6 * * 1-5'")
@@ -183,8 +183,8 @@ class Options(Model):
 
 
 INERT: dict[str, tuple[Any, ...]] = {
-    "concurrency": (1,),
-    "bufferLength": (1024,),
+    "concurrency": (0, 1),
+    "bufferLength": (0, 1024),
     "disableBufferFullDiscard": (True, False),
     "qos": (0,),
     "checkpointInterval": (0, 300_000),
@@ -200,12 +200,25 @@ INERT: dict[str, tuple[Any, ...]] = {
 """Options without effect, with the values that eKuiper writes by default, which get no note."""
 
 
+def _plain(key: str, value: object) -> object:
+    """A value as INERT has it: durations in milliseconds; a strategy that is not switched on is none."""
+    if key in ("checkpointInterval", "forceExitTimeout"):
+        try:
+            return parse_duration(value)
+        except ValueError:
+            return value
+    if isinstance(value, dict):
+        is_on = value.get("attempts") if key == "restartStrategy" else any(value.values())
+        return value if is_on else {}
+    return value
+
+
 def without_effect(given: dict[str, Any]) -> list[tuple[str, str]]:
     """The options written in a rule that have no effect, each with the reason."""
     fields = {field.alias: field for field in Options.model_fields.values()}
     found = []
     for key, value in given.items():
-        if key in INERT and value is not None and value not in INERT[key]:
+        if key in INERT and value is not None and _plain(key, value) not in INERT[key]:
             reason = str(fields[key].description).removeprefix("no effect: ")
             found.append((key, reason))
     return found

@@ -1,9 +1,9 @@
 """`penstock import ekuiper EXPORT.json --output DIR`: rule files from an export of eKuiper's
 rulesets or all of its data; `penstock import epl MODULE.epl`: a rule file from a module of Esper.
 
-An export is JSON whose streams, tables and rules are texts by name. Streams and tables become `streams.yaml`,
-each rule a file of its own, word for word, so that `check` speaks of what was written. What has no equivalent
-is listed.
+An export is JSON whose streams, tables and rules are texts by name, or YAML where they are objects. Streams
+and tables become `streams.yaml`, each rule a file of its own, word for word, so that `check` speaks of what
+was written. What has no equivalent is listed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         type=Path,
         metavar="FILE",
-        help="ekuiper: a ruleset or a full export, JSON; epl: a module, statements with semicolons",
+        help="ekuiper: a ruleset or a full export, JSON or .yaml; epl: a module, statements with semicolons",
     )
     parser.add_argument(
         "--output", type=Path, default=Path("rules"), metavar="DIR", help="folder to write (default rules)"
@@ -115,10 +115,23 @@ def _bytes(path: Path) -> bytes:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    found = _json(_bytes(path), f"{path}:")
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
+    found = _from_yaml(path) if is_yaml else _json(_bytes(path), f"{path}:")
     if not isinstance(found, dict):
-        raise UsageError(f"{path}: an export is a JSON object with 'streams', 'tables' and 'rules'")
+        raise UsageError(
+            f"{path}: an export is a JSON object with 'streams', 'tables' and 'rules', or the same as .yaml"
+        )
     return found
+
+
+def _from_yaml(path: Path) -> object:
+    """The value of an export as YAML. Raises UsageError."""
+    import yaml
+
+    try:
+        return yaml.safe_load(_bytes(path))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
 
 
 def _json(text: str | bytes, where: str) -> Any:
@@ -153,6 +166,7 @@ def _part(export: Mapping[str, Any], part: str) -> Mapping[str, Any]:
 
 def _text(export: Mapping[str, Any], part: str, name: str) -> str:
     text = export[part][name]
+    text = text.get("sql") if isinstance(text, dict) else text
     if not isinstance(text, str):
         raise UsageError(f"'{part}.{name}' of the export is no CREATE statement; it must be text")
     return text
@@ -174,12 +188,19 @@ def _left_out(export: Mapping[str, Any]) -> Iterator[str]:
         for name in _part(export, part):
             yield f"{part} '{name}': {what}"
     for kind, sections in _part(export, "sourceConfig").items():
+        if kind.startswith("sources."):  # YAML has `sources.mqtt.NAME` with the settings
+            yield _source_settings(*kind.split(".", 2)[1:])
+            continue
         where = f"'sourceConfig.{kind}' of the export:"
         found = _json(sections, where) if isinstance(sections, str) else sections
         for name in found or {}:
-            is_own = (kind, name) == ("mqtt", "default")
-            where = "mqtt: of the gateway" if is_own else f"sources.{kind}.{name} of the gateway"
-            yield f"sourceConfig '{kind}.{name}': its settings go under {where}"
+            yield _source_settings(kind, name)
+
+
+def _source_settings(kind: str, name: str = "default") -> str:
+    is_own = (kind, name) == ("mqtt", "default")
+    where = "mqtt: of the gateway" if is_own else f"sources.{kind}.{name} of the gateway"
+    return f"sourceConfig '{kind}.{name}': its settings go under {where}"
 
 
 def _checked(paths: list[Path], zone: str, rules: int) -> int:

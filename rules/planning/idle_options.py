@@ -18,8 +18,16 @@ def idle_options(options: Options, plan: Plan) -> Iterator[tuple[str, str]]:
     for name in options.model_fields_set:
         field = Options.model_fields[name]
         reason = _why_idle(name, options, plan)
-        if reason is not None and getattr(options, name) != field.default:
+        if reason is not None and getattr(options, name) not in (
+            field.default,
+            _default_there(name, options),
+        ):
             yield str(field.alias), reason
+
+
+def _default_there(name: str, options: Options) -> int | None:
+    """The value that eKuiper's tools write into each rule, also beside `isEventTime: false`."""
+    return 1000 if name == "late_tolerance_ms" and options.is_event_time is False else None
 
 
 def _why_idle(name: str, options: Options, plan: Plan) -> str | None:

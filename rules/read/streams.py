@@ -172,7 +172,9 @@ def _note(stream: LoadedStream) -> None:
         notes["KEY"] = (None, "a store is asked by the columns that ON compares")
     idle = notes.keys() - _with_effect(given)
     for option in stream.statement.options:
-        worth, reason = notes[option.key] if option.key in idle else ("", "")
+        if option.key not in idle:
+            continue
+        worth, reason = notes[option.key]
         if worth is None or given[option.key] == worth:
             note = Problem("R201", f"'{option.key}' has no effect: {reason}", option.span, severity="warning")
             stream.reading.report.found.append(stream.problem(note))

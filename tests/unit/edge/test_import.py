@@ -60,6 +60,57 @@ def test_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path / "rules" / "r1.yaml")]) == 0
 
 
+YAML_EXPORT = """\
+sourceConfig:
+    sources.mqtt.plant: {qos: 1, sourceType: stream}
+connectionConfig:
+    connections.mqtt.hall: {server: tcp://127.0.0.1:1883}
+streams:
+    halls:
+        sql: ' CREATE STREAM halls ()       WITH (DATASOURCE="hall/+", FORMAT="json", SHARED="true", );'
+rules:
+    warm:
+        triggered: false
+        id: warm
+        sql: select * from halls where temp > 30
+        actions:
+            - log: {}
+        options:
+            debug: false
+            isEventTime: false
+            lateTolerance: 1s
+            concurrency: 0
+            bufferLength: 0
+            sendError: false
+            restartStrategy: {}
+"""
+
+
+def test_an_export_as_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "export.yaml"
+    path.write_text(YAML_EXPORT, "utf-8")
+    assert main(["import", "ekuiper", str(path), "--output", str(tmp_path / "rules")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == [
+        "not imported: connectionConfig 'connections.mqtt.hall': connections: "
+        "write them under connections: of the gateway's configuration",
+        "not imported: sourceConfig 'mqtt.plant': its settings go under sources.mqtt.plant of the gateway",
+        "1 of 1 rules compile, 0 errors, 0 warnings",
+    ]
+    written = yaml.safe_load((tmp_path / "rules" / "warm.yaml").read_text("utf-8"))
+    assert (written["triggered"], written["sql"]) == (False, "select * from halls where temp > 30")
+
+
+@pytest.mark.parametrize(("text", "words"), [("a: [", "not YAML"), ("- a", "or the same as .yaml")])
+def test_what_is_no_export_as_yaml(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    path = tmp_path / "export.yaml"
+    path.write_text(text, "utf-8")
+    assert main(["import", "ekuiper", str(path), "--output", str(tmp_path / "out")]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_an_export_among_rule_files_is_refused_with_its_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

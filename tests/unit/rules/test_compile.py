@@ -162,6 +162,13 @@ def test_compiling_again_gives_the_same() -> None:
             "options: {lateTolerance: 1s, idleTimeout: 1s}",
             ["lateTolerance", "idleTimeout"],
         ),
+        (False, "SELECT temp FROM s", "options: {lateTolerance: 1s, isEventTime: false}", []),
+        (
+            False,
+            "SELECT temp FROM s",
+            "options: {lateTolerance: 2s, isEventTime: false}",
+            ["lateTolerance"],
+        ),
         (False, "SELECT temp FROM s", "late: [{log: {}}]", ["late"]),
         (False, "SELECT temp FROM s", "options: {emitEmpty: true, align: epoch}", ["emitEmpty", "align"]),
         (

@@ -31,3 +31,9 @@ def test_an_array_without_the_type_of_its_elements_is_reported_at_its_column() -
     text = "streams:\n  - {name: k, datasource: k, columns: {id: string, l: array, v: bigint}}\n"
     (problem,) = load_text(text, "k.yaml").problems
     assert (problem.line, problem.column, problem.code) == (2, 55, "P001")
+
+
+@pytest.mark.parametrize("kind", ["mqtt", "simulator", "zmq"])
+def test_an_empty_option_gets_no_note_without_a_reason(kind: str) -> None:
+    text = f"streams: [\"CREATE STREAM m () WITH (DATASOURCE='', TYPE='{kind}')\"]\n"
+    assert [problem for problem in load_text(text, "s.yaml").problems if problem.code == "R201"] == []
