@@ -86,7 +86,7 @@ class StatementFrame:
         self.fold = self._fold(removal)
         self.names = self._names(answers)
         is_called = self.has_window and policy is None
-        self.in_loop = self.is_driven and not (is_called or self.where_reads_beside)
+        self.in_loop = self.is_driven and not (is_called or self.counts_beside)
         """True if events enter and leave in the loop itself; else it hands changes over to `change`."""
         self.window = policy if self.in_loop else None
         """The window whose entering and leaving is written into the loop."""
@@ -184,17 +184,24 @@ class StatementFrame:
 
     @cached_property
     def where_reads_beside(self) -> bool:
-        """True if WHERE reads earlier events, so that it is evaluated when the window has changed."""
         return "prev" in slot_kinds(self.plan.where)
+
+    @cached_property
+    def counts_beside(self) -> bool:
+        """True if WHERE or an aggregate reads earlier events, so that it is evaluated when the window has
+        changed."""
+        calls = self.plan.aggregates
+        folded = [part for call in calls for part in (*call.args, call.filter, *(call.group_by or ()))]
+        return self.where_reads_beside or "prev" in slot_kinds(*folded)
 
     def write_counted(self, loop: LoopWriter, event: str, time: str, owner: str = "g.") -> None:
         """Write WHERE, values and group of the row `e`, also for an event that does not count."""
         source, where = loop.source, self.where
+        if self.counts_beside:
+            source.line("b = q.earlier.beside(x, True)")
         if where is None:
             self.fold.write_values(loop, event, owner)
             return
-        if self.where_reads_beside:
-            source.line("b = q.earlier.beside(x, True)")
         with source.block(f"if {loop.true(where)}:", where.span):
             self.show.note(source, "WHERE", time)
             self.fold.write_values(loop, event, owner)
