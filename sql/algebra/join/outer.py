@@ -32,29 +32,35 @@ class StepCode:
     """The functions of one step, made once for all instances of a join: rows joined before, and source
     `place`."""
 
-    def __init__(self, join: JoinPlan, place: int, width: int, right: Store, functions: FunctionSet) -> None:
-        """`right`: one of the stores of the source."""
+    def __init__(self, join: JoinPlan, place: int, stores: Sequence[Store], functions: FunctionSet) -> None:
+        """`stores`: those of one instance."""
         self.place = place
-        self.width = width
+        self.width = len(stores)
         self.keeps_left, self.keeps_right = join.keeps_left, join.keeps_right
         self.shape = functions.reader.shape
         self.holds = None if join.on is None else functions.true(join.on)
-        before, left = frozenset(range(place)), Rows(self.shape)
-        self.to_right = Finder(join.on, place, before, right, functions, nullable=before, reports=True)
-        self.to_left = Finder(join.on, before, {place}, left, functions, nullable=before, reports=True)
+        before = frozenset(range(place))
+        self.to_right = Finder(
+            join.on, place, before, stores[place], functions, nullable=before, reports=True
+        )
+        looked_up = _looked_up(place, stores)
+        sought, left = (before, Rows(self.shape)) if looked_up is None else (0, looked_up)
+        self.to_left = Finder(join.on, sought, {place}, left, functions, nullable=before, reports=True)
 
 
 class Step:
     """One step of an outer join: the rows joined before, joined with source `place`."""
 
-    def __init__(self, code: StepCode, right: Store, fail: Fail) -> None:
+    def __init__(self, code: StepCode, stores: Sequence[Store], fail: Fail) -> None:
         """`fail` takes joined rows whose condition cannot be evaluated, which are no pairs."""
         self.fail = fail
         self.reports = True
         """False while pairs are evaluated again, whose errors were reported when their rows came."""
         self.place, self.width = code.place, code.width
         self.left = Rows(code.shape)
-        self.right = right
+        self.right = stores[code.place]
+        self.looked_up = _looked_up(code.place, stores)
+        """The first source, where its rows are only looked up and this step joins them."""
         self.number = 0
         """The number of the newest row of the left side: rows of equal values are in order of arrival."""
         self.lefts: dict[Sides, Event] = {}
@@ -62,12 +68,13 @@ class Step:
         self.matches: dict[Event, int] = {}
         """The number of partners of each row of either side."""
         self.holds = code.holds
-        self.to_right = code.to_right.over(right, self._failed)
-        self.to_left = code.to_left.over(self.left, self._failed)
+        self.to_right = code.to_right.over(self.right, self._failed)
+        self.to_left = code.to_left.over(self.looked_up or self.left, self._failed)
         self.keeps_left, self.keeps_right = code.keeps_left, code.keeps_right
         self.nothing: Sides = (None,) * self.place
-        self.shown: dict[Sides, list[Sides]] = {}
-        """The rows shown for a row joined with looked-up rows, which may be others when it leaves."""
+        self.shown: dict[Sides | Event, list[Sides]] = {}
+        """The rows shown for a row of either side joined with looked-up rows, which may be others when it
+        leaves."""
 
     def _pairs(self, left: Event, right: Event) -> bool:
         if self.holds is None:
@@ -110,6 +117,14 @@ class Step:
                 self.shown[sides] = []
             for sides in shown:
                 self.shown[sides[:-1]].append(sides)
+        elif self.looked_up is not None:
+            assert isinstance(self.right, Rows)
+            for event in rights:
+                self.right.add(event)
+                self.shown[event] = []
+            for sides in shown:
+                if (right := sides[-1]) is not None:
+                    self.shown[right].append(sides)
         else:
             for sides in lefts:
                 self._left_enters(sides, {})
@@ -128,7 +143,8 @@ class Step:
         event = self._add_left(sides)
         partners = self.to_right(event.row, 0)
         if isinstance(self.right, Pulled):
-            self._show(sides, [self.right.own(right) for right in partners], net)
+            rows = [(*sides, self.right.own(right)) for right in partners]
+            self._show(sides, rows or [(*sides, None)] * self.keeps_left, net)
             return
         self.matches[event] = len(partners)
         for right in partners:
@@ -137,13 +153,12 @@ class Step:
         if not partners and self.keeps_left:
             _count(net, (*sides, None), 1)
 
-    def _show(self, sides: Sides, partners: list[Event], net: Net) -> None:
-        """Show a row joined with looked-up rows. None is joined with NULL: a partner that comes later causes
-        no change, so that such a row could not be taken back."""
-        rows: list[Sides] = [(*sides, right) for right in partners]
-        self.shown[sides] = rows
-        for row in rows:
-            _count(net, row, 1)
+    def _show(self, row: Sides | Event, joined: list[Sides], net: Net) -> None:
+        """Show a row joined with looked-up rows, or with NULL where there is none. What is shown stays until
+        the row leaves: a partner that comes or goes later causes no change."""
+        self.shown[row] = joined
+        for sides in joined:
+            _count(net, sides, 1)
 
     def _left_leaves(self, sides: Sides, net: Net) -> None:
         event = self.lefts.pop(sides)
@@ -163,6 +178,10 @@ class Step:
         assert isinstance(self.right, Rows)
         self.right.add(right)
         partners = self._lefts_of(right)
+        if self.looked_up is not None:
+            rows: list[Sides] = [(self.looked_up.own(left), right) for left in partners]
+            self._show(right, rows or [(None, right)] * self.keeps_right, net)
+            return
         self.matches[right] = len(partners)
         for left in partners:
             sides = self.sides[left]
@@ -175,6 +194,10 @@ class Step:
 
     def _right_leaves(self, right: Event, net: Net) -> None:
         if not isinstance(self.right, Rows) or not self.right.remove(right):
+            return
+        if self.looked_up is not None:
+            for row in self.shown.pop(right):
+                _count(net, row, -1)
             return
         if not self.matches.pop(right, 0) and self.keeps_right:
             _count(net, (*self.nothing, right), -1)
@@ -211,6 +234,12 @@ class Step:
         return out
 
 
+def _looked_up(place: int, stores: Sequence[Store]) -> Pulled | None:
+    """The first source where the step of this place is the first and the rows are only looked up."""
+    first = stores[0]
+    return first if place == 1 and isinstance(first, Pulled) else None
+
+
 def _count(net: Net, sides: Sides, by: int) -> None:
     net[sides] = net.get(sides, 0) + by
 
@@ -226,7 +255,7 @@ class OuterCode:
     def over(self, stores: Sequence[Store], fail: Fail) -> Outer:
         if not self.steps:
             self.steps = [
-                StepCode(join, place, len(stores), stores[place], self.functions)
+                StepCode(join, place, stores, self.functions)
                 for place, join in enumerate(self.joins, start=1)
             ]
         return Outer(self.steps, stores, fail)
@@ -238,7 +267,7 @@ class Outer:
     def __init__(self, steps: Sequence[StepCode], stores: Sequence[Store], fail: Fail) -> None:
         """`fail` takes joined rows whose condition cannot be evaluated."""
         self.stores = stores
-        self.steps = [Step(code, stores[code.place], fail) for code in steps]
+        self.steps = [Step(code, stores, fail) for code in steps]
 
     def change(self, changes: Mapping[int, Delta]) -> Net:
         """The net change of the joined rows, from the rows that came and went by source."""

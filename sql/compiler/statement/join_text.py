@@ -245,7 +245,7 @@ class JoinText:
     def _write_rows_of(self, source: SourceWriter, start: int) -> None:
         """The joined rows of the events of one source that came."""
         uncovers = self._uncovers(start)
-        shows_alone = self.is_outer and self.keeps[start] and (bool(self.drivers) or len(self.kept) == 2)
+        shows_alone = self.is_outer and self.keeps[start]
         came = f"(*came_{start}, *bare_{start})" if uncovers else f"came_{start}"
         with source.block(f"for y{start} in {came}:"):
             if self.is_outer and start in self.kept:
