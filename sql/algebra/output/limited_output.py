@@ -60,6 +60,12 @@ class LimitedOutput:
                 out += [(rows, self.forces) for rows in self.fire(now)]
         return out
 
+    def begin(self, now: int) -> None:
+        """Count time from now on, or from the end of `after`, where no rows will come."""
+        start = now if self.after is None else self.after.opens_ms
+        if start is not None:
+            self.condition.begin(start)
+
     def fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:
         """The rows to emit now; the condition starts again."""
         rows = self.given.give()

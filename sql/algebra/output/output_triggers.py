@@ -22,6 +22,9 @@ class OutputTrigger(Stored):
         """True if an interval of `first` may begin with this update; some triggers need rows of it."""
         return True
 
+    def begin(self, now: int) -> None:
+        """Time counts from now on, before any update."""
+
     def on_update(self, update: Update, now: int) -> bool:
         """Take an update; True if the statement emits now."""
         return False
@@ -52,9 +55,12 @@ class AtInstants(OutputTrigger):
     def begins_with(self, update: Update) -> bool:
         return bool(update.new or update.old)  # else HAVING keeps all of it back
 
-    def on_update(self, update: Update, now: int) -> bool:
+    def begin(self, now: int) -> None:
         if self.origin_ms is None:
             self.origin_ms, self.due_ms = now, self.next_ms(now, now)
+
+    def on_update(self, update: Update, now: int) -> bool:
+        self.begin(now)
         return False
 
     def deadline(self) -> int | None:

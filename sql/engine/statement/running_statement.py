@@ -14,6 +14,7 @@ from typing import Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.join.passing import Passing
+from sql.algebra.join.store import Pulled
 from sql.algebra.operator import earliest
 from sql.algebra.output.limited_rows import Everything
 from sql.algebra.output.output_triggers import Always
@@ -52,7 +53,12 @@ class RunningStatement(StatementCore):
             found = self.sources.recognized[0]
             self.loops = {plan.sources[0].stream: partial(read_rows, found, self.step)}
         self.into = TableFold(self) if plan.into_table is not None else None
-        self.content = ContentReader(self, self.sources, self.into)
+        self.is_of_table = self.joined is None and isinstance(self.windows[0], Pulled)
+        """True if the rows of one table are looked up, and nothing makes the statement post."""
+        counts = self.is_of_table and (plan.aggregates or plan.group_by)
+        self.content = ContentReader(
+            self, self.sources, self.into, partial(count_rows, self) if counts else None
+        )
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self, self.content) if asks else Output(self, self.content)
 
@@ -79,6 +85,7 @@ class RunningStatement(StatementCore):
 
     def fill(self, *, posts: bool = False) -> list[Emission]:
         self.begin(self.now_ms)
+        begin_limit(self)
         if posts or (self.output.limit is not None and self.joined is None):
             self.step(self.sources.present(), self.now_ms)
             posted = self.take()
@@ -262,6 +269,21 @@ class RunningStatement(StatementCore):
         self.groups.restore(snapshot, store)
         self.sources.restore(snapshot, store, self.make_row)
         self.output.restore(snapshot["output"])
+        begin_limit(self)  # earlier versions had none of a table
         if self.into is not None:
             self.into.restore(snapshot["into"], store.find)
         self.earlier.restore(snapshot, store, self.make_row)
+
+
+def begin_limit(statement: RunningStatement) -> None:
+    """The output limit of a statement over a table has no update from which it could count."""
+    if statement.is_of_table and statement.output.limit is not None:
+        statement.output.limit.begin(statement.now_ms)
+
+
+def count_rows(statement: RunningStatement) -> None:
+    """The rows of the table that a statement reads make groups, as if they had come now."""
+    statement.groups.reset()
+    rows = [statement.new_event(row.row, row.time_ms) for row in statement.sources.content()]
+    statement.change(Delta(rows), [], [])
+    statement.output.updates.clear()

@@ -24,15 +24,29 @@ from sql.plan.logical import Plan
 class ContentReader:
     """Makes rows of what one running statement holds."""
 
-    def __init__(self, statement: StatementCore, sources: Sources, into: TableFold | None) -> None:
+    def __init__(
+        self,
+        statement: StatementCore,
+        sources: Sources,
+        into: TableFold | None,
+        count: Callable[[], None] | None,
+    ) -> None:
+        """`count`: counts the present rows, where they are looked up and never come as events."""
         self.statement = statement
         self.sources = sources
         self.into = into
+        self.count = count
 
     def present_rows(self) -> list[Any]:
         """The rows of the present content, as `show` makes them."""
-        with self.statement.earlier.queue_noted():
-            return self._shown()
+        if self.count is not None:
+            self.count()
+        try:
+            with self.statement.earlier.queue_noted():
+                return self._shown()
+        finally:
+            if self.count is not None:
+                self.statement.groups.reset()
 
     def _shown(self) -> list[Any]:
         statement = self.statement
