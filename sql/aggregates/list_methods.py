@@ -1,14 +1,16 @@
 """Methods of lists, EPL's enumeration methods: of `window(*)`, `sorted(e)`, repeated tags, rows of
 subqueries, arrays of events.
 
-A method takes nothing, a lambda over each element, a number, or a column. A condition holds where it is
-TRUE. A value that is NULL counts in no sum, average, least or greatest value. The method of NULL is NULL.
-`sumOf` and `average` are the aggregates `sum` and `avg` over the elements.
+A method takes nothing, a lambda over each element, a number, another list, or a column. A condition holds
+where it is TRUE. A value that is NULL counts in no sum, average, least or greatest value. The method of NULL,
+or with a list that is NULL, is NULL. `sumOf` and `average` are the aggregates `sum` and `avg` over the
+elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from sql.aggregates.base import NO_EVENT, Accumulator
@@ -28,6 +30,7 @@ class ListMethod(Record):
     plain      nothing
     each       a lambda: called with the elements and the lambda
     number     a whole number
+    other      another list
     event      `*` or a column of the elements, which are events, and perhaps a number of events before
     condition  the lambda is a condition
     keeps      what it gives are elements of the list, one or several
@@ -37,6 +40,7 @@ class ListMethod(Record):
     plain: Function | None = None
     each: Callable[[Items, Each], Any] | None = None
     number: Function | None = None
+    other: Function | None = None
     event: Function | None = None
     condition: bool = False
     keeps: bool = False
@@ -48,9 +52,14 @@ def _plain(name: str, implementation: Callable[[Items], Any], returns: Type = Ty
     return Function(name, implementation, "internal", "A method of a list.", (Parameter("items"),), returns)
 
 
-def _number(name: str, implementation: Callable[[Items, int], Any]) -> Function:
+def _number(name: str, implementation: Callable[[Items, int], Any], returns: Type = Type.ARRAY) -> Function:
     parameters = Parameter("items"), Parameter("number", Type.INTEGER)
-    return Function(name, implementation, "internal", "A method of a list.", parameters, Type.ARRAY)
+    return Function(name, implementation, "internal", "A method of a list.", parameters, returns)
+
+
+def _other(name: str, implementation: Callable[[Items, Items], Any], returns: Type = Type.ARRAY) -> Function:
+    parameters = Parameter("items"), Parameter("others", Type.ARRAY)
+    return Function(name, implementation, "internal", "A method of two lists.", parameters, returns)
 
 
 # --- implementations ----------------------------------------------------------------------------------------
@@ -106,6 +115,48 @@ def _take(items: Items, number: int) -> list[Any]:
 
 def _take_last(items: Items, number: int) -> list[Any]:
     return list(items[max(0, len(items) - number) :])
+
+
+def _take_while(items: Items, holds: Each) -> list[Any]:
+    return list(takewhile(lambda item: holds(item) is True, items))
+
+
+def _take_while_last(items: Items, holds: Each) -> list[Any]:
+    return _take_while(items[::-1], holds)[::-1]
+
+
+def _except(items: Items, others: Items) -> list[Any]:
+    left_out = set(map(key_of, others))
+    return [item for item in items if key_of(item) not in left_out]
+
+
+def _intersect(items: Items, others: Items) -> list[Any]:
+    kept = set(map(key_of, others))
+    return [item for item in items if key_of(item) in kept]
+
+
+def _union(items: Items, others: Items) -> list[Any]:
+    return [*items, *others]
+
+
+def _are_equal(items: Items, others: Items) -> bool:
+    return [*map(key_of, items)] == [*map(key_of, others)]
+
+
+def _alike(values: Iterable[Any]) -> Iterable[list[Any]]:
+    """Equal values together, in order of first appearance."""
+    found: dict[Any, list[Any]] = {}
+    for value in values:
+        found.setdefault(key_of(value), []).append(value)
+    return found.values()
+
+
+def _most_frequent(values: Iterable[Any]) -> Any:
+    return max(_alike(values), key=len, default=[None])[0]
+
+
+def _least_frequent(values: Iterable[Any]) -> Any:
+    return min(_alike(values), key=len, default=[None])[0]
 
 
 def _aggregated(accumulator: Accumulator, values: Iterable[Any]) -> Any:
@@ -198,6 +249,17 @@ LIST_METHODS: dict[str, ListMethod] = {
     "reverse": ListMethod(_plain("reverse_of", _reversed, Type.ARRAY), keeps=True),
     "take": ListMethod(number=_number("take_of", _take), keeps=True),
     "takelast": ListMethod(number=_number("take_last_of", _take_last), keeps=True),
+    "takewhile": ListMethod(each=_take_while, condition=True, keeps=True, returns=Type.ARRAY),
+    "takewhilelast": ListMethod(each=_take_while_last, condition=True, keeps=True, returns=Type.ARRAY),
+    "get": ListMethod(number=_number("get_of", _from_first, Type.ANY), keeps=True),
+    "except": ListMethod(other=_other("except_of", _except), keeps=True),
+    "intersect": ListMethod(other=_other("intersect_of", _intersect), keeps=True),
+    "union": ListMethod(other=_other("union_of", _union), keeps=True),
+    "sequenceequal": ListMethod(other=_other("equals_of", _are_equal, Type.BOOLEAN)),
+    "mostfrequent": ListMethod(_plain("most_frequent_of", _most_frequent), _over(_most_frequent)),
+    "leastfrequent": ListMethod(_plain("least_frequent_of", _least_frequent), _over(_least_frequent)),
+    "arrayof": ListMethod(LIST, _over(list), returns=Type.ARRAY),
+    "toarray": ListMethod(LIST, keeps=True),
     "sumof": ListMethod(_plain("sum_of", _sum, Type.NUMBER), _over(_sum), returns=Type.NUMBER),
     "average": ListMethod(_plain("average_of", _average, Type.FLOAT), _over(_average), returns=Type.FLOAT),
     "min": ListMethod(_plain("least_of", _least), _over(_least)),
@@ -212,7 +274,7 @@ KEEPING = frozenset(
     function
     for method in LIST_METHODS.values()
     if method.keeps
-    for function in (method.plain, method.number, method.event)
+    for function in (method.plain, method.number, method.other, method.event)
     if function is not None
 )
 """The functions of methods that give elements of the list."""

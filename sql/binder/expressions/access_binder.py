@@ -125,10 +125,12 @@ def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: B
         if method.condition:
             binder.expect(body, Type.BOOLEAN, f"{node.name}() takes a condition", argument.body.span)
         return Enumerate(base, node.name, body, type=method.returns, span=node.span)
-    if argument is not None and not isinstance(argument, ast.Lambda) and method.number is not None:
-        number = binder.bind(argument, place)
-        binder.expect(number, Type.INTEGER, f"{node.name}() takes a whole number", argument.span)
-        return Apply(method.number, (base, number), type=Type.ARRAY, span=node.span)
+    second = method.number or method.other
+    if argument is not None and not isinstance(argument, ast.Lambda) and second is not None:
+        wanted, what = (Type.INTEGER, "a whole number") if method.number else (Type.ARRAY, "a list")
+        value = binder.bind(argument, place)
+        binder.expect(value, wanted, f"{node.name}() takes {what}", argument.span)
+        return Apply(second, (base, value), type=second.result_type([base.type]), span=node.span)
     binder.problems.error("B304", f"{node.name}() takes {_taken(method)}", node.span)
     return UNKNOWN
 
@@ -166,5 +168,10 @@ def _of_events(binder: Binding, node: ast.Method, function: Function, base: Boun
 def _taken(method: ListMethod) -> str:
     """The arguments of a method, in words."""
     each = "a condition, as in x => x.v > 1" if method.condition else "a lambda, as in x => x.v"
-    forms = {"nothing": method.plain, each: method.each, "a whole number": method.number}
+    forms = {
+        "nothing": method.plain,
+        each: method.each,
+        "a whole number": method.number,
+        "a list": method.other,
+    }
     return " or ".join(word for word, form in forms.items() if form is not None)
