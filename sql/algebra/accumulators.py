@@ -170,6 +170,10 @@ class LocalGroups:
         if not entry[0]:
             del self.by_key[key]
 
+    def reset(self) -> None:
+        """Begin without any event."""
+        self.by_key = {}
+
     def check(self, value: object) -> None:
         self.make().check(value)
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sql.algebra.accumulators import LocalGroups
 from sql.algebra.derived.statistics import NoOwner
 from sql.algebra.join.join_sources import join_code
 from sql.algebra.join.store import Carried, Pulled, Rows, Seen
@@ -72,12 +71,8 @@ class Program(SharedCode):
         """The sources with match_recognize, by their place."""
         self.join = join_code(plan, self.functions) if plan.joins else None
         self.item_keys = self._item_keys()
-        self.text = StatementText(StatementFrame(plan, self, self.answers, use, self._window(env.now_ms)))
-        self.keys = {
-            place: self.functions.key(item.call.group_by or ())
-            for place, item in self.text.fold.kept.accumulated.items()
-            if item.is_shared
-        }
+        frame = StatementFrame(plan, self, self.answers, use, self._window(env.now_ms))
+        self.text = StatementText(frame, self.functions)
 
     def _window(self, now_ms: int) -> Operator | None:
         """The window of the only stream, as instances have it."""
@@ -111,15 +106,6 @@ class Program(SharedCode):
             else []
             for lot, builder in zip(lots, self.builders, strict=True)
         ]
-
-    def shared_accumulators(self) -> dict[int, LocalGroups]:
-        """The accumulators of aggregates with dimensions of their own, for a new instance."""
-        accumulated = self.text.fold.kept.accumulated
-        return {
-            place: LocalGroups(self.keys[place], item.make, self.options.max_groups)
-            for place, item in accumulated.items()
-            if item.is_shared
-        }
 
 
 def looking_code(plan: Plan, env: Environment, use: Use = "looking") -> Program:
@@ -176,7 +162,8 @@ class CorrelatedCode:
             return
         width = range(1, 1 + len(part.outer))
         self.finder = Finder(plan.where, 0, width, rows, self.functions, nullable=width)
-        self.text = StatementText(StatementFrame(plan, around, self.answers, "correlated", None))
+        frame = StatementFrame(plan, around, self.answers, "correlated", None)
+        self.text = StatementText(frame, self.functions)
 
 
 def store_of(source: SourcePlan, code: CorrelatedCode, env: Environment) -> Rows | Pulled | Carried:

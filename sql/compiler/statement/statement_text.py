@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from sql.algebra.accumulators import LocalGroups
+from sql.codegen.functions import FunctionSet
 from sql.codegen.source import Generated, SourceWriter
 from sql.compiler.statement.change import ChangeText
 from sql.compiler.statement.driving import passes_rows
@@ -31,7 +33,7 @@ from sql.compiler.statement.statement_frame import StatementFrame
 class StatementText:
     """Writes and compiles the functions of one statement for one kind of window."""
 
-    def __init__(self, frame: StatementFrame) -> None:
+    def __init__(self, frame: StatementFrame, functions: FunctionSet) -> None:
         self.frame = frame
         self.plan = plan = frame.plan
         self.fold, self.show, self.earlier = frame.fold, frame.show, frame.earlier
@@ -43,6 +45,17 @@ class StatementText:
         """The loops of a join whose rows are not kept."""
         self.enter = EnterText(frame, has_change=self.has_change)
         self.code = self._compile()
+        self.own_groups = {
+            place: (functions.key(item.call.group_by or ()), item.make)
+            for place, item in self.fold.kept.accumulated.items()
+            if item.is_shared
+        }
+        """The aggregates with dimensions of their own: the key of an event, and what makes accumulators."""
+
+    def shared_accumulators(self) -> dict[int, LocalGroups]:
+        """The accumulators of the aggregates with dimensions of their own, for a new instance."""
+        limit = self.plan.options.max_groups
+        return {place: LocalGroups(key, make, limit) for place, (key, make) in self.own_groups.items()}
 
     @property
     def has_change(self) -> bool:

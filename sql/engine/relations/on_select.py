@@ -15,6 +15,7 @@ from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement, TriggerCode, Triggered
 from sql.engine.statement.evaluation import Evaluation
 from sql.engine.statement.running_statement import RunningStatement
+from sql.plan.bound import take_events_once
 from sql.plan.logical import ChoicePlan, Plan
 from sql.record import replace
 
@@ -52,6 +53,8 @@ class SelectCode(TriggerCode):
         assert isinstance(acts, ChoicePlan)
         super().__init__(plan, env, plan.sources[0], ())
         self.delete = acts.delete
+        self.is_numbered = take_events_once(plan.aggregates)
+        """True if an aggregate tells the events of a source from each other, by the numbers of a pair."""
         self.program = looking_code(replace(plan, where=None, acts=None), env, "evaluated")
         self.passes, self.functions = self.program.filters[0], self.program.functions
         first = RunningStatement(self.program, env)
@@ -92,6 +95,10 @@ class SelectStatement(Triggered[SelectCode]):
         """The rows that match, and each beside the trigger."""
         found = self.find((trigger, None), self.now_ms)
         rows = self.evaluation.read(found)
-        return found, [
+        pairs = [
             Event((trigger, row), self.now_ms, event.seq) for event, row in zip(found, rows, strict=True)
         ]
+        if self.code.is_numbered:
+            for place, pair in enumerate(pairs):
+                pair.extra = (0, place)
+        return found, pairs

@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator
 from sql.aggregates.plain_values import decode, encode
-from sql.algebra.accumulators import SKIP, LocalGroups
+from sql.algebra.accumulators import SKIP
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.key import Reclaim
@@ -20,15 +20,15 @@ from sql.types import Descending
 class Groups:
     """The groups by key; without GROUP BY there is one, `whole`."""
 
-    def __init__(self, text: StatementText, shared: Mapping[int, LocalGroups] | None = None) -> None:
-        """`shared`: the accumulators of aggregates with dimensions of their own, by place."""
+    def __init__(self, text: StatementText) -> None:
         plan = text.plan
         self.fold = text.fold
         self.new = text.code["Group"]
         self.holder = new_holder()
         self.by_key: dict[Any, Any] = {}
         self.whole = None if self.fold.is_grouped else self.new(())
-        self.shared = shared or {}
+        self.shared = text.shared_accumulators()
+        """The accumulators of aggregates with dimensions of their own, by place."""
         self.shows_all = plan.output is not None and plan.output.mode == "all"
         """True if `output all` shows every group ever seen: each keeps an event to read its columns from."""
         self.representatives: dict[Any, Event] = {}
@@ -44,6 +44,8 @@ class Groups:
         self.by_key = {}
         if self.whole is not None:
             self.whole = self.new(())
+        for accumulator in self.shared.values():
+            accumulator.reset()
 
     def of(self, key: object, event: Event) -> Any:
         """The group of a key; an empty one where it has none."""

@@ -56,7 +56,7 @@ class StatementCore(RunningQuery, Running):
         self.pulled = {i: window for i, window in enumerate(self.windows) if isinstance(window, Pulled)}
         """The relations that are only looked into, by their place."""
         self.joined = self._joined()
-        self.groups = Groups(text, program.shared_accumulators())
+        self.groups = Groups(text)
         self.budget = Budget(plan.options.max_window_events, self.retained)
         self.hits = HitCounters(plan.hits)
         self.earlier = EarlierEvents(text, program.functions, self.windows)
