@@ -229,9 +229,11 @@ class StatementFrame:
         """The update of a step, with the keys of the groups that it has changed."""
         keys = "()"
         if self.show.kind == "group_event":
-            # In the order of their first event; the newest that has come stands for a group.
-            source.line("changed = {x.group: x for x in (*entered, *gone, *entered)}")
-        if self.show.kind in ("group", "group_event"):
+            source.line("changed = {x.group: x for x in (*entered, *gone)}")
+            keys = "tuple(g.key for g in changed)"
+            # The newest event that has come stands for a group: one that leaves shows nothing more.
+            source.line("q.groups.remember({x.group: x for x in entered})")
+        elif self.show.kind == "group":
             keys = "tuple(g.key for g in changed)"
             source.line("q.groups.remember(changed)")
         counted = ", keys_in, keys_out" if self.show.counts_groups else ""

@@ -106,7 +106,9 @@ class TableFold:
             if show.has_old:
                 self._show([(key, event) for event, (key,) in gone], old, is_new=False)
         if statement.groups.shows_all:
-            statement.groups.representatives.update(changed)
+            statement.groups.representatives.update(
+                changed if by_key else {key: event for event, (key,) in folded}
+            )
         update = Update(new, old, len(folded), len(gone), tuple(changed))
         if not show.counts_groups:
             return update
