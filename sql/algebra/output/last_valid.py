@@ -41,6 +41,10 @@ class LastValid(Generic[Value]):
                 self.report(error)
         return self.known
 
+    def has_moved(self) -> bool:
+        """True if a variable has another value than the parameter was read with."""
+        return self.catalog.values_of(self.variables) != self.values
+
     def snapshot(self) -> tuple[dict[str, Any], str]:
         """The last values that it could have, and what was reported last."""
         return self.values, self.refused

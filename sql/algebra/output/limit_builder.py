@@ -82,7 +82,8 @@ class LimitBuilder(Record):
         functions, zone = self.functions, self.zone
         if output.every is not None:
             every = self._last_valid(partial(period, output.every, functions), output.every)
-            return AtInstants(lambda now, origin: every().next_after(now, origin, zone)), every
+            moved = every.has_moved if every.variables else None
+            return AtInstants(lambda now, origin: every().next_after(now, origin, zone), moved), every
         if output.every_events is not None:
             count = self._last_valid(partial(size, output.every_events, functions), output.every_events)
             return EveryEvents(count), count

@@ -43,12 +43,14 @@ class OutputTrigger(Stored):
 class AtInstants(OutputTrigger):
     """Outputs at the instants of a period or a crontab, from the first update on, with rows or without."""
 
-    defers = True
     stored = (("origin_ms", PLAIN), ("due_ms", PLAIN))
 
-    def __init__(self, next_ms: Callable[[int, int], int]) -> None:
-        """`next_ms(now, origin)`: the first instant after `now`; a period is counted from `origin`."""
+    def __init__(self, next_ms: Callable[[int, int], int], moved: Callable[[], bool] | None = None) -> None:
+        """`next_ms(now, origin)`: the first instant after `now`; a period is counted from `origin`. `moved`:
+        whether the variables of the period have changed since; then the next update sets the instant anew."""
         self.next_ms = next_ms
+        self.moved = moved
+        self.defers = moved is None
         self.origin_ms: int | None = None
         self.due_ms: int | None = None
 
@@ -60,6 +62,8 @@ class AtInstants(OutputTrigger):
             self.origin_ms, self.due_ms = now, self.next_ms(now, now)
 
     def on_update(self, update: Update, now: int) -> bool:
+        if self.origin_ms is not None and self.moved is not None and self.moved():
+            self.due_ms = self.next_ms(now, self.origin_ms)
         self.begin(now)
         return False
 

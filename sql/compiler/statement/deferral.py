@@ -13,6 +13,7 @@ from typing import Literal
 from sql.plan.bound import Bound, Const, reads_clock, slot_kinds
 from sql.plan.clauses import OutputPlan
 from sql.plan.logical import Plan
+from sql.plan.walk import variables_in
 
 Deferral = Literal["content", "groups"]
 """The source of rows that are made when an output limit is due: the content, or the groups touched since."""
@@ -28,6 +29,8 @@ def deferral(plan: Plan, *, in_cells: bool = False) -> Deferral | None:
     """
     output = plan.output
     if output is None or output.after is not None or output.after_events is not None:
+        return None
+    if variables_in(output.every):  # each update asks whether the period has changed
         return None
     if not (counts_alone(output) if in_cells else output.terminated is None and (output.every or output.at)):
         return None
