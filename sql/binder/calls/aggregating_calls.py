@@ -41,6 +41,8 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
     last = node.args[-1] if node.filter is None and definition.takes_filter(len(node.args)) else None
     if last is not None and not isinstance(last, ast.Star):
         node = replace(node, args=node.args[:-1], filter=last)
+    if not node.args and definition.of_events and definition.whole_row and binder.kind.epl:
+        node = replace(node, args=(ast.Star(span=node.span),))  # first() is first(*)
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
     counts_rows = all(parameter.optional for parameter in definition.parameters)
     if star and not (definition.whole_row or counts_rows):

@@ -23,6 +23,9 @@ from sql.types import type_named
 NOT_YET = frozenset({"dataflow", "map", "objectarray", "json", "avro", "xml"})
 """The objects of EPL's `create` that this parser only recognises."""
 
+FORMS = frozenset({"map", "objectarray", "json"})
+"""How EPL keeps the events of a schema, as in `create json schema`. Here they are rows in any case."""
+
 
 DECLARED: dict[str, Literal["stream", "table", "schema"]] = {
     "stream": "stream",
@@ -41,6 +44,8 @@ class DefinitionParser(SelectParser):
         constant = self._match_word("constant") or self._match_word("const")
         if self._match_word("variable"):
             return self._create_variable(start, constant)
+        if not constant:
+            self._skip_form()
         word = self._word()
         if word == "context" and not constant:
             self._advance()
@@ -54,6 +59,12 @@ class DefinitionParser(SelectParser):
             self._unexpected(", ".join(CREATED).upper(), meant=CREATED)
         self._advance()
         return self._create_stream(start, kind)
+
+    def _skip_form(self) -> None:
+        """Pass over a word of FORMS before `schema`."""
+        following = self._tokens[self._index + 1 : self._index + 2]
+        if self._word() in FORMS and following and following[0].text.lower() == "schema":
+            self._advance()
 
     def _declared_expression(self, start: Token) -> CreateExpression:
         """`expression name { body }`, `expression name { (x, y) => body }`,
