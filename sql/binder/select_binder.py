@@ -96,7 +96,8 @@ class SelectBinder:
         group_by = binder.grouping.keys
         spreads = SpreadBinder(binder, SELECT)
         items_of = ItemBinder(select, binder, send_meta=self.site.options.send_meta)
-        items = self._renamed(self._with_fixed_keys(items_of.bind(spreads)))
+        bound = self._renamed(items_of.bind(spreads))
+        items = tuple(replace(item, value=self._with_fixed_keys(item.value)) for item in bound)
         having = self._having(is_plain=not (group_by or binder.aggregates or binder.hits))
         order_by = tuple(map(self._criterion, select.order_by))
         output = None if select.output is None else OutputLimitBinder(binder).bind(select.output)
@@ -153,7 +154,8 @@ class SelectBinder:
         return keys if having is None else [having, *keys]
 
     def _criterion(self, order: ast.Ordering) -> Criterion:
-        return Criterion(self.binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
+        value = self._with_fixed_keys(self.binder.bind(order.operand, ORDER_BY))
+        return Criterion(value, order.descending, order.nulls_first)
 
     def _with_facts(self, plan: Plan) -> Plan:
         """The plan with what its clauses have in common: the calls found in them, what the statement reads,
@@ -204,7 +206,8 @@ class SelectBinder:
     def _having(self, *, is_plain: bool) -> Bound | None:
         """HAVING; where nothing is grouped, `is_plain`, it is about a window as a whole."""
         place = replace(HAVING, of_window=is_plain and self.kind.mode == "sample")
-        return self.binder.condition(self.select.having, place)
+        having = self.binder.condition(self.select.having, place)
+        return None if having is None else self._with_fixed_keys(having)
 
     def _where(self, sources: tuple[SourcePlan, ...]) -> Bound | None:
         """Bind WHERE; in a statement that keeps no events it decides as each event arrives."""
@@ -212,14 +215,13 @@ class SelectBinder:
         at_arrival = self.kind.mode == "delta" and not keeps_events
         return self.binder.condition(self.select.where, replace(WHERE, at_arrival=at_arrival))
 
-    def _with_fixed_keys(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
+    def _with_fixed_keys(self, bound: Bound) -> Bound:
         """Beside aggregates a key of the context is a property of the partition, no column of some event;
         unless it is a key of grouping sets, or of a pattern, whose tags may be NULL."""
         context, is_bare = self.site.context, self.binder.aggregates and not self.binder.grouping.sets
         if context is None or self.kind.mode != "delta" or not is_bare or self.sources.matches_alone:
-            return items
-        streams = [stream.name for stream in self.sources.streams]
-        return tuple(replace(item, value=keys_fixed(item.value, context, streams)) for item in items)
+            return bound
+        return keys_fixed(bound, context, [stream.name for stream in self.sources.streams])
 
     def _check_in_context(self, plan: Plan, context: ContextPlan) -> None:
         check_statement(self.problems, context, set(plan.reads), self.select.span, self.site.catalog)
