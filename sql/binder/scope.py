@@ -126,6 +126,8 @@ class Scope:
     """The tables whose rows were read by key."""
     subquery_rows: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The columns of the rows of subqueries, by their place, where they are known."""
+    bare: tuple[int, ...] = ()
+    """The tags whose columns may stand without the name of the tag."""
 
     def __post_init__(self) -> None:
         self.own = self.own or len(self.sources)
@@ -376,7 +378,9 @@ class Scope:
 
     def _unknown_tag(self, name: str, span: Span) -> None:
         """Report a name inside a pattern, or over its matches, that is no tag that can be read there."""
-        tags = [source.alias for source in self.sources if source.tag not in (None, "hidden")]
+        tags = [
+            source.alias for source in self.sources if source.alias and source.tag not in (None, "hidden")
+        ]
         own = [column for source in self.sources if source.tag is None for column in source.columns or {}]
         readable = f"the tag{'s' if tags[1:] else ''} {', '.join(tags)}" if tags else "no tag"
         where = "to the left of an arrow" if own else "of the pattern"

@@ -7,6 +7,7 @@ from sql.aggregates import base as aggregates
 from sql.binder.binding import Binding
 from sql.binder.calls import call_binder
 from sql.binder.expressions import event_fields, table_reads
+from sql.binder.expressions.bare_names import column_of_a_tag
 from sql.binder.expressions.partition_properties import below, bind_property
 from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
@@ -77,6 +78,8 @@ class NameBinder:
             return self.binder.bind(ast.Call(node.name.lower(), span=node.span, name_span=node.span), place)
         if node.table is None and (index := self.scope.aliased(node.name)) is not None:
             return self.scope.read_all(index, node.span)
+        if node.table is None and (column := column_of_a_tag(self.binder, node)) is not None:
+            return column
         self.scope.unknown(node.table or node.name, node.span, builtins=place.builtins)
         return UNKNOWN
 

@@ -33,12 +33,17 @@ class PatternExpressions:
         self.site = site
         self.problems = site.problems
 
-    def binder(self, visible: Visible, own: ast.FilterAtom | None = None) -> ExpressionBinder:
-        """A binder that sees some tags, and for a filter the event it tests as the source behind all tags."""
+    def binder(
+        self, visible: Visible, own: ast.FilterAtom | None = None, bare: Visible | None = None
+    ) -> ExpressionBinder:
+        """A binder that sees some tags, and for a filter the event it tests as the source behind all tags.
+        `bare`: the tags whose columns may stand without the tag; None: all that are one event."""
         sources = [self.tags.source(tag, visible.get(name)) for name, tag in self.tags.by_name.items()]
         if own is not None:
             sources.append(SourceScope.of(self.tags.streams[own.stream], own.tag or own.stream))
-        return ExpressionBinder(Scope(self.site, sources), NO_SUBQUERY)
+        alone = visible if bare is None else bare
+        events = tuple(self.tags.places[name] for name, is_list in alone.items() if not is_list)
+        return ExpressionBinder(Scope(self.site, sources, bare=events), NO_SUBQUERY)
 
     def numbers(self) -> dict[int, int]:
         """Source numbers of a filter's scope as the plan has them: the own event behind the tags is `OWN`."""
@@ -52,10 +57,10 @@ class PatternExpressions:
         for stream, reads in zip(streams, binder.scope.reads, strict=False):
             note_reads(self.tags.reads, stream, reads)
 
-    def parameter(self, node: ast.Expr | None, visible: Visible) -> Bound | None:
+    def parameter(self, node: ast.Expr | None, visible: Visible, bare: Visible | None = None) -> Bound | None:
         if node is None:
             return None
-        binder = self.binder(visible)
+        binder = self.binder(visible, bare=bare)
         bound = binder.bind(node, PARAMETER)
         self.note_reads(binder)
         return bound
@@ -79,7 +84,7 @@ class PatternExpressions:
 
     def key(self, node: ast.Expr, visible: Visible, tags: Visible) -> Bound:
         """A key of `every-distinct`, which must depend on the operand's events."""
-        bound = self.parameter(node, {**visible, **tags})
+        bound = self.parameter(node, {**visible, **tags}, bare=tags)
         assert bound is not None
         own = {self.tags.places[name] for name in tags}
         if not any(isinstance(part, Read) and part.source in own for part in bound.walk()):

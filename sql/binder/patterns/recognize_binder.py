@@ -130,10 +130,12 @@ class RecognizeBinder:
         return bool(wrong)
 
     def _condition(self, item: ast.Definition) -> Bound:
-        """A condition: the variable itself is the row that is tested, and `prev` a row before it."""
+        """A condition: the variable itself is the row that is tested, and `prev` a row before it. A column
+        without a variable is that of the row that is tested."""
         earlier = self.earlier[item.variable] - {item.variable}
         scope = self._scope({name: self.lists[name] for name in earlier} | {item.variable: False}, own=False)
         place = self.places[item.variable]
+        scope.bare = (place,)
         binder = _DefinitionBinder(scope, place, len(self.lists), self.previous)
         condition = binder.condition(item.condition, DEFINE)
         self._note(scope)
