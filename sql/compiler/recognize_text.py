@@ -174,7 +174,7 @@ class RecognizeText:
         with source.block(f"for number, e in enumerate({self.lists[place]} or ()):"):
             if part.call.definition.needs_event:
                 source.line("x = Event(e, 0, number)")
-            loop = self._loop(source, {place: "e"}, "e")
+            loop = self._loop(source, {**dict(enumerate(self.places)), place: "e"}, "e")
             part.prepare(loop)
             part.check(loop, "")
             part.write(loop, "", enters=True)

@@ -13,7 +13,7 @@ from sql.binder.patterns.tags import PatternTags
 from sql.binder.place import Place
 from sql.binder.scope import Site
 from sql.plan import pattern_plan as plans
-from sql.plan.bound import Const
+from sql.plan.bound import Bound, Const
 from sql.plan.pattern_plan import PatternPlan, StepPlan
 from sql.plan.rewriting import with_sources
 from sql.types import Type
@@ -162,9 +162,9 @@ class PatternBinder:
     def _(self, node: ast.Repeat, visible: Visible) -> tuple[StepPlan, Visible]:
         operand, tags = self._bind(node.operand, visible)
         until, stop_tags = (None, {}) if node.until is None else self._bind(node.until, visible)
-        low = self.expressions.count(node.low, visible, "the bound of a repeat", 1)
+        low = self.expressions.count(node.low, visible, "the bound of a repeat", 1 if node.exact else 0)
         high = low if node.exact else self.expressions.count(node.high, visible, "the bound of a repeat", 1)
-        if until is None and not node.exact:
+        if until is None and not (node.exact or _is_one_number(low, high)):
             self.problems.error(
                 "B803",
                 "a repeat with a range needs UNTIL",
@@ -198,3 +198,8 @@ class PatternBinder:
         self.expressions.note_reads(binder)
         assert condition is not None
         return plans.WhilePlan(operand, condition, span=node.span), tags
+
+
+def _is_one_number(low: Bound | None, high: Bound | None) -> bool:
+    """True if both bounds of a repeat are one constant, as in `[2:2]`."""
+    return isinstance(low, Const) and isinstance(high, Const) and low.value == high.value

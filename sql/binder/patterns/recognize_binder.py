@@ -156,19 +156,19 @@ class RecognizeBinder:
         return measures, [(call, self._only_variable(call)) for call in binder.aggregates]
 
     def _only_variable(self, call: AggregateCall) -> int:
-        """The variable that an aggregate reads, which must take several rows."""
+        """The variable of several rows that an aggregate goes over; others that it reads have one row."""
         if call.group_by is not None:
             message = "an aggregate of measures has no keys of its own"
             self.problems.error("B809", message, call.span, "partition by them, or filter: condition")
         parts = [part for arg in (*call.args, *([call.filter] if call.filter else [])) for part in arg.walk()]
-        read = {part.source for part in parts if isinstance(part, Read)}
         many = list(self.lists.values())
-        if len(read) != 1 or not many[min(read)]:
+        read = {part.source for part in parts if isinstance(part, Read) and many[part.source]}
+        if len(read) != 1:
             self.problems.error(
                 "B809",
                 f"{call.definition.name}() reads one variable that takes several rows",
                 call.span,
-                "a variable with *, +, {n} or in a repeated group",
+                "a variable with *, +, {n} or in a repeated group; others beside it take one row",
             )
             return 0
         return read.pop()

@@ -22,6 +22,9 @@ from sql.syntax import (
     RowVariable,
 )
 
+SIGNS = ((TokenType.STAR, 0, None), (TokenType.PLUS, 1, None), (TokenType.PLACEHOLDER, 0, 1))
+"""The signs behind an operand, with the least and the greatest number of times."""
+
 SKIPS = ("past last row", "to next row", "to current row")
 
 
@@ -105,24 +108,20 @@ class RecognizeGrammar:
         return parts[0] if len(parts) == 1 else RowSequence(tuple(parts), span=parser._since(start))
 
     def _times(self) -> RowPattern:
-        """One operand with its quantifier."""
+        """One operand with its quantifier, which may be a sign and counts: `A+{2}` is `A+ A+`."""
         parser, start = self.parser, self.parser._curr
-        operand = self._operand()
-        low: int
-        high: int | None
-        low, high = 1, 1
-        if parser._match(TokenType.STAR):
-            low, high = 0, None
-        elif parser._match(TokenType.PLUS):
-            low, high = 1, None
-        elif parser._match(TokenType.PLACEHOLDER):
-            low, high = 0, 1
-        elif parser._match(TokenType.L_BRACE):
+        pattern = self._operand()
+        reluctant = False
+        for sign, low, high in SIGNS:
+            if parser._match(sign):
+                reluctant = bool(parser._match(TokenType.PLACEHOLDER))
+                pattern = RowTimes(pattern, low, high, reluctant, span=parser._since(start))
+                break
+        if parser._match(TokenType.L_BRACE):
             low, high = self._counts()
-        else:
-            return operand
-        reluctant = bool(parser._match(TokenType.PLACEHOLDER))
-        return RowTimes(operand, low, high, reluctant, span=parser._since(start))
+            reluctant = bool(parser._match(TokenType.PLACEHOLDER)) or reluctant
+            pattern = RowTimes(pattern, low, high, reluctant, span=parser._since(start))
+        return pattern
 
     def _counts(self) -> tuple[int, int | None]:
         """`n}`, `n,m}`, `n,}`, `,m}`."""
