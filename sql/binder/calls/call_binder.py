@@ -71,7 +71,18 @@ def bind_call(binder: Binding, node: ast.Call, place: Place) -> Bound:
     if definition is not None:
         return bind_aggregate(binder, node, definition, place)
     function = functions.lookup(node.name)
-    return _unknown_function(binder, node) if function is None else bind_scalar(binder, node, function, place)
+    if function is not None:
+        return bind_scalar(binder, node, function, place)
+    column = _column_called(binder, node)
+    return _unknown_function(binder, node) if column is None else binder.bind(column, place)
+
+
+def _column_called(binder: Binding, node: ast.Call) -> ast.Index | None:
+    """EPL's `labels('zone')` for the value of a key in a column; None where no column is called so."""
+    name = binder.site.text[node.name_span.start : node.name_span.end]
+    if len(node.args) != 1 or name.lower() != node.name or not binder.scope.holders(name):
+        return None
+    return ast.Index(ast.Column(name, span=node.name_span), node.args[0], span=node.span)
 
 
 def _renamed(binder: Binding, node: ast.Call) -> ast.Call:

@@ -7,7 +7,6 @@ from typing import Literal
 from sqlglot import Token, TokenType
 
 from sql.language.contexts.context_parser import ContextGrammar
-from sql.language.cursor import span_of
 from sql.language.statements.select_parser import SelectParser
 from sql.syntax import (
     ColumnDefinition,
@@ -20,12 +19,19 @@ from sql.syntax import (
 )
 from sql.types import type_named
 
-NOT_YET = frozenset({"dataflow", "map", "objectarray", "json", "avro", "xml"})
+NOT_YET = frozenset({"dataflow", "xml"})
 """The objects of EPL's `create` that this parser only recognises."""
 
-FORMS = frozenset({"map", "objectarray", "json"})
-"""How EPL keeps the events of a schema, as in `create json schema`. Here they are rows in any case."""
+HELD_AS = frozenset({"map", "objectarray", "json", "avro"})
+"""The words before SCHEMA that say how Esper holds events of the type. Here all events are rows."""
 
+JAVA_CLASSES = {
+    **dict.fromkeys(("Map", "HashMap", "LinkedHashMap"), "object"),
+    **dict.fromkeys(("Character", "UUID", "URI", "URL"), "string"),
+    **dict.fromkeys(("Date", "Calendar", "LocalDateTime", "ZonedDateTime", "OffsetDateTime"), "datetime"),
+    "Number": "number",
+}
+"""What columns of Java classes hold, where the class is not named like a type."""
 
 DECLARED: dict[str, Literal["stream", "table", "schema"]] = {
     "stream": "stream",
@@ -44,9 +50,10 @@ class DefinitionParser(SelectParser):
         constant = self._match_word("constant") or self._match_word("const")
         if self._match_word("variable"):
             return self._create_variable(start, constant)
-        if not constant:
-            self._skip_form()
         word = self._word()
+        if word in HELD_AS and self._next.text.lower() == "schema":
+            self._advance()
+            word = self._word()
         if word == "context" and not constant:
             self._advance()
             return ContextGrammar(self).create(start)
@@ -59,12 +66,6 @@ class DefinitionParser(SelectParser):
             self._unexpected(", ".join(CREATED).upper(), meant=CREATED)
         self._advance()
         return self._create_stream(start, kind)
-
-    def _skip_form(self) -> None:
-        """Pass over a word of FORMS before `schema`."""
-        following = self._tokens[self._index + 1 : self._index + 2]
-        if self._word() in FORMS and following and following[0].text.lower() == "schema":
-            self._advance()
 
     def _declared_expression(self, start: Token) -> CreateExpression:
         """`expression name { body }`, `expression name { (x, y) => body }`,
@@ -135,10 +136,10 @@ class DefinitionParser(SelectParser):
         return ColumnDefinition(name.text, column_type, default, span=self._since(name))
 
     def _column_type(self, kind: str) -> ColumnType:
-        """`bigint`, `array(t)`, `struct(a t, …)`, and EPL's `t[]`."""
+        """`bigint`, `array(t)`, `struct(a t, …)`, and EPL's `t[]` and `java.lang.String`."""
         with self._nested():
             start = self._any_name("a type")
-            name = start.text.lower() if type_named(start.text) else start.text
+            name = start.text.lower() if type_named(start.text) else self._java_type(start)
             if name == "array":
                 self._expect(TokenType.L_PAREN, "'(' and the type of the elements, as in array(bigint)")
                 element = self._column_type(kind)
@@ -147,10 +148,19 @@ class DefinitionParser(SelectParser):
             if name == "struct":
                 fields = self._wrapped(lambda: self._column_definition(kind), trailing_comma=True)
                 return ColumnType(name, fields=fields, span=self._since(start))
-            plain = ColumnType(name, span=span_of(start))
-            if self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
-                return ColumnType("array", plain, span=self._since(start))
-            return plain
+            found = ColumnType(name, span=self._since(start))
+            while self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
+                found = ColumnType("array", found, span=self._since(start))
+            return found
+
+    def _java_type(self, start: Token) -> str:
+        """The type that the name of a Java class stands for, with its package; any other name as it is."""
+        path = start.text
+        while self._match(TokenType.DOT):
+            path += f".{self._any_name('the rest of the name of a class').text}"
+        package, _, name = path.rpartition(".")
+        of_java = package.startswith("java.")
+        return JAVA_CLASSES.get(name, name.lower() if type_named(name) else path) if of_java else path
 
     def _options(self) -> tuple[Option, ...]:
         options = self._wrapped(self._option, trailing_comma=True)

@@ -223,8 +223,9 @@ class RelationParser(DefinitionParser):
         return InsertRows(target, rows, span=self._since(start))
 
     def _into_table(self) -> Select:
-        """`into table T select … [group by …]`."""
+        """`into table T [insert into S] select … [group by …]`."""
         self._advance()
         self._expect_word("table")
         table = self._name("a table").text
-        return replace(self._select(None), into_table=table)
+        target = self._insert_into() if self._at_word("insert") else None
+        return replace(self._select(target), into_table=table)
