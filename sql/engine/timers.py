@@ -9,12 +9,14 @@ from sql.engine.query import Running
 
 
 class Timer:
-    """The deadline of one query."""
+    """The deadline of one query, and its rank among those of one instant: higher priorities come first, then
+    those deployed earlier."""
 
-    __slots__ = ("due_ms", "name")
+    __slots__ = ("due_ms", "name", "rank")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, rank: tuple[int, int]) -> None:
         self.name = name
+        self.rank = rank
         self.due_ms: int | None = None
 
 
@@ -54,10 +56,14 @@ class Timers:
         for name in self._changed:
             query = None if name in self.suspended else self.queries.get(name)
             deadline = None if query is None else query.next_deadline()
-            if deadline is not None:
-                timer = self.by_name.get(name) or self.by_name.setdefault(name, Timer(name))
-                self.deadlines.move(timer, deadline, self.order[name])
+            if query is not None and deadline is not None:
+                timer = self.by_name.get(name) or self._timer(name, query)
+                self.deadlines.move(timer, deadline, *timer.rank)
         self._changed.clear()
+
+    def _timer(self, name: str, query: Running) -> Timer:
+        timer = self.by_name[name] = Timer(name, (-query.plan.priority, self.order[name]))
+        return timer
 
     def next_ms(self) -> int | None:
         """The earliest instant of the processing clock at which a query has something to do."""
@@ -68,7 +74,7 @@ class Timers:
             deadline = None if query is None else query.next_deadline()
             if deadline == timer.due_ms:
                 return deadline
-            self.deadlines.move(timer, deadline, self.order.get(timer.name, 0))
+            self.deadlines.move(timer, deadline, *timer.rank)
         return None
 
     def due(self, instant: int) -> list[str]:
