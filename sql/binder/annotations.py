@@ -14,6 +14,8 @@ DESCRIPTIVE = frozenset({"description", "tag", "public", "private", "protected"}
 EFFECTIVE = frozenset({"name", "priority", "iterableunbound"})
 """Annotations that change what a statement does."""
 
+DROP = "before UPDATE ISTREAM it keeps events from all statements: @Drop update istream E where …"
+
 HINTS = ("reclaim_group_aged", "reclaim_group_freq")
 
 
@@ -69,7 +71,7 @@ def check_annotations(problems: Problems, select: ast.Select, plan: Plan) -> Non
                 "B706",
                 f"the annotation @{note.name} has no effect",
                 note.span,
-                did_you_mean(note.name, ["name", "hint", "description"]),
+                DROP if note.name == "drop" else did_you_mean(note.name, ["name", "hint", "description"]),
             )
 
 

@@ -16,12 +16,8 @@ from sql.record import replace
 from sql.syntax import Annotation, Column, CreateContext, CreateExpression, Statement
 from sql.syntax.declared_expressions import written_out
 
-NOT_YET = {
-    "import": "import",
-    "module": "module",
-    "uses": "uses",
-}
-"""First words of statements that are recognised, and their names in errors."""
+OF_MODULES = ("import", "module", "uses")
+"""The first words of what says something about a module of EPL, and is no statement."""
 
 PROMPT = {
     "drop": "remove the definition from its file; the prompt `penstock sql` knows DROP",
@@ -62,8 +58,9 @@ class StreamParser(RelationParser):
                 span_of(self._curr),
                 PROMPT[word],
             )
-        if word in NOT_YET:
-            self._unsupported(NOT_YET[word], self._curr)
+        if word in OF_MODULES:
+            hint = "`penstock import epl MODULE.epl` makes a rule file of a module; in a script leave it out"
+            self._unsupported(word, self._curr, hint)
         if not self._curr:
             self._unexpected("a statement")
         if word == "with":
