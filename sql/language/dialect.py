@@ -59,8 +59,8 @@ class StreamParser(RelationParser):
                 PROMPT[word],
             )
         if word in OF_MODULES:
-            hint = "`penstock import epl MODULE.epl` makes a rule file of a module; in a script leave it out"
-            self._unsupported(word, self._curr, hint)
+            remedy = "`penstock import epl MODULE.epl` makes a rule file of a module; in a script leave it out"
+            self._unsupported(word, self._curr, remedy)
         if not self._curr:
             self._unexpected("a statement")
         if word == "with":

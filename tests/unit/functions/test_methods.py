@@ -77,7 +77,10 @@ def test_what_a_method_gives(text: str, expected: object) -> None:
         ("s.isEmpty()", "write length(x) = 0 for a text, cardinality(x) = 0 for a list"),
         ("at.before(at, 5)", "write x.before(y), or x.before(y, 5 minutes)"),
         ("at.format()", "write x.format('yyyy-MM-dd HH:mm:ss')"),
-        ("at.withTime(1, 2, 3, 4)", "time_floor(x, 'day') is the beginning of the day; add milliseconds to it"),
+        (
+            "at.withTime(1, 2, 3, 4)",
+            "time_floor(x, 'day') is the beginning of the day; add milliseconds to it",
+        ),
         ("s.reverse2()", "did you mean 'reverse'?"),
         ("s.rtrim()", "a function has this name: write rtrim(x, …)"),
     ],
