@@ -59,7 +59,7 @@ class StreamParser(RelationParser):
                 PROMPT[word],
             )
         if word in OF_MODULES:
-            remedy = "`penstock import epl MODULE.epl` makes a rule file of a module; in a script leave it out"
+            remedy = "`penstock import epl MODULE.epl` makes a rule file of a module; leave it out here"
             self._unsupported(word, self._curr, remedy)
         if not self._curr:
             self._unexpected("a statement")
