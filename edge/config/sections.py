@@ -26,6 +26,7 @@ from pydantic.alias_generators import to_camel
 
 from edge.base.errors import UsageError
 from edge.config.mqtt_options import address
+from edge.config.unset import SourceSection
 from rules.durations import DurationMs, Seconds
 from rules.options import Zone
 from rules.secrets import Secret
@@ -335,7 +336,7 @@ class Config(Section):
     journal: JournalConfig = Field(default_factory=JournalConfig)
     cloud: CloudConfig = Field(default_factory=CloudConfig)
     http_push: HttpPushConfig = Field(default_factory=HttpPushConfig)
-    sources: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+    sources: dict[str, dict[str, SourceSection]] = Field(default_factory=dict)
     """Settings of stream sources: by TYPE, then by the name that CONF_KEY gives;
     `default` where it gives none. Those of `mqtt` are a broker of their own:
     the settings of `mqtt`, or `connectionSelector`."""

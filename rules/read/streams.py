@@ -148,7 +148,7 @@ _NOTES = {
     "SHARED": ("false", "rules on one stream always share its source"),
     "CONF_KEY": (None, "memory topics have no settings"),
     "SCHEMAID": (None, "only the format protobuf has a schema; declare the columns"),
-    "EXTRA": (None, "no source of this gateway reads it"),
+    "EXTRA": (None, "settings of a broker stand under sources.mqtt of the gateway, by CONF_KEY"),
     "KEY": (None, 'only lookup tables have a key; write KIND="lookup"'),
 }
 """Options of a stream without effect: the value that gets a note (None: any), and the reason."""

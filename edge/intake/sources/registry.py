@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from edge.clock import Clock
 from edge.config import Config
 from edge.config.brokers import DEFAULT, SELECTOR, BrokerNames, brokers_of
+from edge.config.unset import set_ones
 from edge.intake.sources.base import Source
 from rules.base import Model, reasons_of, yaml_keys
 from sinks.connections import named
@@ -193,7 +194,7 @@ def own_settings(stream: Stream) -> dict[str, Any]:
         raise BadSource("EXTRA", f"is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise BadSource("EXTRA", "is a JSON object of settings")
-    return found
+    return set_ones(found)
 
 
 def http_address(datasource: str, base: str, kind: str) -> str:

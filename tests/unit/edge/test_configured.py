@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -232,3 +234,45 @@ def problems(folder: Path, text: str, place: str) -> str | None:
     column = text.splitlines()[line - 1].index(place) + 1
     assert len(found) == 1 and f":{line}:{column}: E101" in found[0], found
     return found[0]
+
+
+WRITTEN_BY_TOOLS: dict[str, dict[str, Any]] = {
+    "file": {
+        "fileType": "json",
+        "path": "", "interval": 0, "sendInterval": 0, "parallel": False, "actionAfterRead": 0,
+        "moveTo": "/tmp/moved", "hasHeader": False, "columns": [], "ignoreStartLines": 0, "ignoreEndLines": 0,
+        "decompression": "", "sourceType": "stream",
+    },
+    "httppull": {
+        "url": "http://h", "method": "post", "interval": "10s", "body": "", "bodyType": "json",
+        "certificationPath": "", "certficationRaw": "", "rootCaPath": "", "responseType": "code",
+        "useInt64ForWholeNumber": True, "bufferLength": 1024,
+    },
+    "mqtt": {
+        "connectionSelector": "",
+        "server": "tcp://other:1883", "clientid": "", "username": "", "password": "",
+        "protocolVersion": "3.1.1", "qos": 1, "certificationPath": "", "privateKeyPath": "", "rootCaPath": "",
+        "insecureSkipVerify": False, "decompression": "", "kubeedgeVersion": "", "concurrency": 1,
+    },
+}  # fmt: skip
+"""Sections with each setting as eKuiper's files and its manager write them where it is not set."""
+
+
+@pytest.mark.parametrize("kind", ["file", "httppull", "mqtt"])
+def test_settings_that_are_not_set_are_no_mistake(tmp_path: Path, kind: str) -> None:
+    config = tmp_path / "gateway.yaml"
+    config.write_text(json.dumps({"sources": {kind: {"plant": WRITTEN_BY_TOOLS[kind]}}}))
+    stream = f"CREATE STREAM s () WITH (DATASOURCE='a', TYPE='{kind}', CONF_KEY='plant')"
+    rule = {"id": "r", "sql": "SELECT * FROM s", "actions": [{"nop": {}}]}
+    rules = tmp_path / "r.json"
+    rules.write_text(json.dumps({"streams": [stream], "rules": [rule]}))
+    assert main(["check", str(rules), "--config", str(config)]) == 0
+
+
+def test_a_file_that_should_go_after_reading_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "gateway.yaml"
+    config.write_text("sources: {file: {plant: {actionAfterRead: 1}}}")
+    assert main(["check", str(tmp_path), "--config", str(config)]) == 2
+    assert "sources.file.plant.actionAfterRead: is no setting of file" in capsys.readouterr().err
