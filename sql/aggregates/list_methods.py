@@ -35,6 +35,7 @@ class ListMethod(Record):
     condition  the lambda is a condition
     keeps      what it gives are elements of the list, one or several
     ordered    what takes nothing is that of a `sorted` column
+    from_last  an index is counted from the last element
     """
 
     plain: Function | None = None
@@ -45,7 +46,18 @@ class ListMethod(Record):
     condition: bool = False
     keeps: bool = False
     ordered: bool = False
+    from_last: bool = False
     returns: Type = Type.ANY
+
+    def counted(self, items: Items, value: Callable[[Any, int, int], Any]) -> Any:
+        """The same with a lambda that takes the index of an element and the number of elements as well."""
+        assert self.each is not None
+        number = len(items)
+        places = range(number)[::-1] if self.from_last else range(number)
+        found = self.each([*zip(places, items, strict=True)], lambda pair: value(pair[1], pair[0], number))
+        if not self.keeps or found is None:
+            return found
+        return [item for _, item in found] if isinstance(found, list) else found[1]
 
 
 def _plain(name: str, implementation: Callable[[Items], Any], returns: Type = Type.ANY) -> Function:
@@ -250,7 +262,9 @@ LIST_METHODS: dict[str, ListMethod] = {
     "take": ListMethod(number=_number("take_of", _take), keeps=True),
     "takelast": ListMethod(number=_number("take_last_of", _take_last), keeps=True),
     "takewhile": ListMethod(each=_take_while, condition=True, keeps=True, returns=Type.ARRAY),
-    "takewhilelast": ListMethod(each=_take_while_last, condition=True, keeps=True, returns=Type.ARRAY),
+    "takewhilelast": ListMethod(
+        each=_take_while_last, condition=True, keeps=True, from_last=True, returns=Type.ARRAY
+    ),
     "get": ListMethod(number=_number("get_of", _from_first, Type.ANY), keeps=True),
     "except": ListMethod(other=_other("except_of", _except), keeps=True),
     "intersect": ListMethod(other=_other("intersect_of", _intersect), keeps=True),

@@ -95,13 +95,20 @@ class ExpressionWriter(OperandWriter):
         return Code(f"{table}.value_at({key}, {node.column!r})")
 
     def _enumerate(self, node: Enumerate) -> Code:
-        each = self.names.bind(LIST_METHODS[node.name].each, f"each_{node.name}")
+        method, each = LIST_METHODS[node.name], f"each_{node.name}"
+        is_counted = node.parameters > 1
+        call = (
+            self.names.bind(method.counted, f"{each}_counted")
+            if is_counted
+            else self.names.bind(method.each, each)
+        )
         tests, (items,), _ = self.operands((node.base,))
-        name = self.names.temporary()
-        self._lambda.append(name)
+        names = [self.names.temporary() for _ in range(3 if is_counted else 1)]
+        self._lambda += names[: node.parameters]
         body = self.text(node.body)
-        self._lambda.pop()
-        return self.strict(tests, f"{each}({items}, lambda {name}: {body})", sure=None, nullable=True)
+        del self._lambda[-node.parameters :]
+        text = f"{call}({items}, lambda {', '.join(names)}: {body})"
+        return self.strict(tests, text, sure=None, nullable=True)
 
     # --- conditions -----------------------------------------------------------------------------------------
 

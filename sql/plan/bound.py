@@ -115,13 +115,16 @@ class Enumerate(Bound):
     base: Bound
     name: str
     body: Bound
+    parameters: int = 1
+    """1: the lambda takes an element; 2: its index as well, 3: and the number of elements."""
 
     def parts(self) -> tuple[Bound, ...]:
         return self.base, self.body
 
 
 class LambdaRead(Bound):
-    """The parameter of a lambda around it, or a property of it. `depth`: how many lambdas lie between."""
+    """A parameter of a lambda around it, or a property of it. `depth`: how many parameters follow it, of its
+    own lambda and of those between."""
 
     property: str | None = None
     depth: int = 0

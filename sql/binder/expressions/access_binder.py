@@ -117,14 +117,8 @@ def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: B
         return UNKNOWN
     if not node.args and method.plain is not None:
         return Apply(method.plain, (base,), type=method.plain.result_type([base.type]), span=node.span)
-    if isinstance(argument, ast.Lambda) and len(argument.parameters) == 1 and method.each is not None:
-        elements = event_fields.elements_of(binder, base)
-        binder.parameters.append(LambdaParameter(argument.parameters[0], elements))
-        body = binder.bind(argument.body, place)
-        binder.parameters.pop()
-        if method.condition:
-            binder.expect(body, Type.BOOLEAN, f"{node.name}() takes a condition", argument.body.span)
-        return Enumerate(base, node.name, body, type=method.returns, span=node.span)
+    if isinstance(argument, ast.Lambda) and len(argument.parameters) <= 3 and method.each is not None:
+        return _over_elements(binder, node, method, base, argument, place)
     second = method.number or method.other
     if argument is not None and not isinstance(argument, ast.Lambda) and second is not None:
         wanted, what = (Type.INTEGER, "a whole number") if method.number else (Type.ARRAY, "a list")
@@ -133,6 +127,21 @@ def _bound_method(binder: Binding, node: ast.Method, method: ListMethod, base: B
         return Apply(second, (base, value), type=second.result_type([base.type]), span=node.span)
     binder.problems.error("B304", f"{node.name}() takes {_taken(method)}", node.span)
     return UNKNOWN
+
+
+def _over_elements(
+    binder: Binding, node: ast.Method, method: ListMethod, base: Bound, given: ast.Lambda, place: Place
+) -> Bound:
+    """A method with a lambda over each element, and perhaps its index and the number of elements."""
+    element, *numbers = given.parameters
+    outer = len(binder.parameters)
+    binder.parameters.append(LambdaParameter(element, event_fields.elements_of(binder, base)))
+    binder.parameters += [LambdaParameter(name, None) for name in numbers]
+    body = binder.bind(given.body, place)
+    del binder.parameters[outer:]
+    if method.condition:
+        binder.expect(body, Type.BOOLEAN, f"{node.name}() takes a condition", given.body.span)
+    return Enumerate(base, node.name, body, len(given.parameters), type=method.returns, span=node.span)
 
 
 def _is_sorted(binder: Binding, node: ast.Expr, base: Bound) -> bool:

@@ -48,7 +48,7 @@ def elements_of(binder: Binding, bound: Bound) -> Elements | None:
     if isinstance(bound, LambdaRead):
         return None if bound.property else binder.parameters[-1 - bound.depth].elements
     if isinstance(bound, Enumerate):
-        keeps = LIST_METHODS[bound.name].keeps or _is_element(bound.body)
+        keeps = LIST_METHODS[bound.name].keeps or _gives_elements(bound)
         return elements_of(binder, bound.base) if keeps else None
     if isinstance(bound, Apply) and bound.function in KEEPING:
         return elements_of(binder, bound.args[0])
@@ -114,9 +114,10 @@ def _declared(array: ColumnType | None) -> tuple[str, ...] | None:
     return None if element is None else tuple(column.name for column in element.fields) or None
 
 
-def _is_element(body: Bound) -> bool:
-    """True for the body of `x => x`."""
-    return isinstance(body, LambdaRead) and body.property is None and not body.depth
+def _gives_elements(method: Enumerate) -> bool:
+    """True for a method of `x => x`."""
+    body = method.body
+    return isinstance(body, LambdaRead) and body.property is None and body.depth == method.parameters - 1
 
 
 def _tags(binder: Binding, bound: Bound) -> tuple[str, ...] | None:
