@@ -284,11 +284,11 @@ LIST_METHODS: dict[str, ListMethod] = {
 }
 """By name in small letters. `minby()`, `maxby()` and `listreference()` are those of a `sorted` column."""
 
-KEEPING = frozenset(
+KEEPING = tuple(
     function
     for method in LIST_METHODS.values()
     if method.keeps
     for function in (method.plain, method.number, method.other, method.event)
     if function is not None
 )
-"""The functions of methods that give elements of the list."""
+"""The functions of methods that give elements of the list. Functions need not be hashable."""

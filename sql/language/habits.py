@@ -172,13 +172,10 @@ def _arrow(tokens: Sequence[Token], at: int) -> str | None:
     return "write ->, which means 'followed by'" if is_dash else None
 
 
-_OPENS = (TokenType.L_BRACKET, TokenType.L_BRACE)
-
-
 def _new(tokens: Sequence[Token], at: int) -> str | None:
-    """`new int[3]`, `new {a = 1}`, `int[primitive]`: values and types of Java."""
-    if "new" in (_word(tokens, at - 1), _word(tokens, at - 2)) and _kind(tokens, at) in _OPENS:
-        return "there is no NEW: write array_create(1, 2) or object_construct('a', 1)"
+    """`new int[3]`, `int[primitive]`: values and types of Java."""
+    if _word(tokens, at - 3) == "new" and _kind(tokens, at - 1) is TokenType.L_BRACKET:
+        return "an array is written with its values: {0, 0, 0}"
     if _kind(tokens, at) is TokenType.L_BRACKET and _word(tokens, at + 1) == "primitive":
         return f"write {tokens[at - 1].text}[]"
     return None

@@ -15,6 +15,8 @@ from sql.syntax import (
     ArrayLiteral,
     Call,
     Cast,
+    Column,
+    Constant,
     Expr,
     Lambda,
     Method,
@@ -40,6 +42,40 @@ class CallGrammar:
             items = () if parser._curr.token_type is TokenType.R_BRACE else parser._listed(parser._expression)
         parser._expect(TokenType.R_BRACE, "',' or '}'")
         return ArrayLiteral(items, span=parser._since(opening))
+
+    def at_new(self) -> bool:
+        """True at `new {` and `new type[`; elsewhere `new` is a name."""
+        parser = self.parser
+        if not parser._at_word("new"):
+            return False
+        is_array = parser._next.token_type in NAME_TOKENS and parser._after_next() is TokenType.L_BRACKET
+        return is_array or parser._next.token_type is TokenType.L_BRACE
+
+    def made(self) -> Expr:
+        """`new {a = 1, b}`, an object with the value of the column b; `new int[] {1, 2}`, an array."""
+        parser = self.parser
+        start = parser._take()
+        if parser._match(TokenType.L_BRACE):
+            with parser._nested():
+                members = parser._listed(self._member)
+            parser._expect(TokenType.R_BRACE, "',' or '}'")
+            args = tuple(part for member in members for part in member)
+            return Call("object_construct", args, span=parser._since(start), name_span=span_of(start))
+        parser._any_name("a type")
+        while parser._match(TokenType.L_BRACKET):
+            parser._expect(TokenType.R_BRACKET, "']'")
+        opening = parser._curr
+        parser._expect(TokenType.L_BRACE, "'{'")
+        return self.array_literal(opening)
+
+    def _member(self) -> tuple[Expr, Expr]:
+        """The key and the value of `name = value`, or of `name` alone."""
+        parser = self.parser
+        name = parser._name("a name")
+        key = Constant(name.text, span=span_of(name))
+        if parser._match(TokenType.EQ):
+            return key, parser._expression()
+        return key, Column(name.text, span=span_of(name))
 
     def call(self) -> Expr:
         """`name(args) [FILTER (WHERE …)] [OVER (…)]`; also `EXISTS (SELECT …)` and `CAST(x AS type)`."""

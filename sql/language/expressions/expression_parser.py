@@ -152,6 +152,8 @@ class ExpressionParser(ExpressionCursor):
             self._unexpected("an expression")
         if self._next.token_type is TokenType.L_PAREN:
             return self._parse_column_ops(self.calls.call())
+        if self.calls.at_new():
+            return self._parse_column_ops(self.calls.made())
         return self._parse_column_ops(self._parse_column())
 
     def _parse_column(self) -> Any:

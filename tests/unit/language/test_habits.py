@@ -99,7 +99,7 @@ HABITS = [
     ),
     (
         "select new int[3] from m",
-        "there is no NEW: write array_create(1, 2) or object_construct('a', 1)",
+        "an array is written with its values: {0, 0, 0}",
     ),
     ("create schema E(a int[primitive])", "write int[]"),
     ("from v in m withn 5.0 select v", "did you mean 'within'?"),
