@@ -33,7 +33,9 @@ def _check_comparable(binder: Binding, what: str, left: Bound, right: Bound, spa
     if not (left.type.accepts(right.type) or right.type.accepts(left.type)):
         message = f"{what} compares {left.type.value} with {right.type.value}"
         hint = 'use cast(x, "…") to convert one side'
-        if not binder.kind.epl:
+        if Type.ARRAY in (left.type, right.type):
+            hint = "x in (list) finds x in a list; list.anyOf(y => y < x) and allOf compare each element"
+        elif not binder.kind.epl:
             hint += "; eKuiper fails at each event"
         binder.problems.error("B302", message, span, hint)
 
