@@ -84,6 +84,11 @@ def as_dicts(rows: Iterable[Any]) -> list[dict[str, Any]]:
     return [as_dict(row) for row in rows]
 
 
+def as_value(row: Any) -> Any:
+    """A row as a value of an expression, which may be shown: a dict. The list of a repeated tag stays."""
+    return row if row is None or row.__class__ is list else as_dict(row)
+
+
 def columns_of(*rows: Any) -> dict[str, Any] | None:
     """An event as a value, without its metadata. Of several, those of a join, the first
     that has a column gives it.

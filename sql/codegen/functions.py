@@ -18,7 +18,7 @@ from sql.codegen.hits import HitCounters
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.codegen.output_rows import Columns, sort_key_text, write_items
-from sql.codegen.own_reads import partition_text, relation_text, variable_text
+from sql.codegen.own_reads import partition_text, relation_text, variable_text, whole_text
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter, compiled
 from sql.codegen.support import Warnings
@@ -55,7 +55,7 @@ class EngineReader:
     def read(self, source: int, column: str | None) -> Code:
         row = f"e.row[{source}]" if self.joined else "e.row"
         if column is None:
-            return Code(row, self.joined)
+            return Code(whole_text(self.names, row, self.shape), self.joined)
         if self.shape == "kept":
             return Code(f"e.{field_name(column)}")
         return self._of_nullable(row, column) if self.joined else Code(column_text(row, column, self.shape))

@@ -7,6 +7,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.names import Names
 from sql.codegen.source import identifier
 from sql.plan.bound import Slot
+from sql.rows import Shape, as_value
 
 
 def variable_text(names: Names, catalog: Catalog, slot: Slot) -> str:
@@ -30,3 +31,8 @@ def partition_text(partition: str, slot: Slot) -> str:
     """The text of a property of the context's partition that has this text."""
     depth, index = ("-1", None) if slot.key == "id" else slot.key
     return f"{partition}[{depth}]" if index is None else f"{partition}[{depth}][{index}]"
+
+
+def whole_text(names: Names, row: str, shape: Shape) -> str:
+    """The text of a whole row as a value: a struct holds what the rules read and no more, and is none."""
+    return f"{names.bind(as_value, 'as_value')}({row})" if shape == "struct" else row

@@ -8,7 +8,7 @@ from copy import copy
 from sql.catalog.streams import Catalog
 from sql.codegen.expression_code import Code
 from sql.codegen.names import Names
-from sql.codegen.own_reads import partition_text, relation_text, variable_text
+from sql.codegen.own_reads import partition_text, relation_text, variable_text, whole_text
 from sql.codegen.source import SourceWriter, identifier
 from sql.plan.bound import Slot
 from sql.rows import Shape, column_text, field_name
@@ -52,10 +52,10 @@ class RowReader:
         return found
 
     def read(self, source: int, column: str | None) -> Code:
-        if column is None and self.rows is not None:
-            return self._whole(source, self.rows[source], is_nullable=source in self.nullable)
         if column is None:
-            return self._whole(source, f"e[{source}]" if self.joined else "e", is_nullable=self.joined)
+            row = self.row(source)
+            value = whole_text(self.names, row.text, self.shape)
+            return row if source in self.kept or value == row.text else Code(value, row.nullable)
         name = self.locals.get((source, column))
         if name is None:
             name = f"c_{identifier(column)}"
@@ -64,8 +64,12 @@ class RowReader:
             self.locals[source, column] = name
         return Code(name, True, True)
 
-    def _whole(self, source: int, row: str, *, is_nullable: bool) -> Code:
-        """The row of a source as a value."""
+    def row(self, source: int) -> Code:
+        """The row of a source, of whatever shape."""
+        if self.rows is None:
+            row, is_nullable = f"e[{source}]" if self.joined else "e", self.joined
+        else:
+            row, is_nullable = self.rows[source], source in self.nullable
         if source not in self.kept:
             return Code(row, is_nullable, True)
         return Code(f"(None if {row} is None else {row}.row)" if is_nullable else f"{row}.row", is_nullable)

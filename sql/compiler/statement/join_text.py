@@ -308,7 +308,7 @@ class JoinText:
 
     def _failed(self, loop: LoopWriter) -> str:
         """A joined row cannot be evaluated: it is an error event, and the others go on."""
-        rows = ", ".join(loop.reader.read(place, None).text for place in range(self.width))
+        rows = ", ".join(loop.reader.row(place).text for place in range(self.width))
         return f"fail(({rows}), error)"
 
     @property
