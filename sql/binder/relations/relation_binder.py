@@ -99,6 +99,10 @@ def _check_column(
     if column is None:
         problems.error("B547", f"the table has no aggregating column '{name}'", call.span)
         return
+    if call.group_by is not None:
+        message = "an aggregate of a table has no keys of its own: each row has one value"
+        problems.error("B547", message, call.span, "put them into GROUP BY, or write a statement for each")
+        return
     alike = column.definition is call.definition and column.distinct == call.distinct
     whole = column.definition.whole_row and not column.types
     if not alike or (len(column.types) != len(call.args) and not whole) or column.constants != call.constants:
