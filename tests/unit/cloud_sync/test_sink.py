@@ -179,7 +179,7 @@ def test_the_remedy_for_the_sum_of_an_average_names_the_average() -> None:
         ({"types": {"n": "float"}}, "counts are whole numbers"),
         ({"merge": {"n": "median"}}, "merge"),
         ({"window": 0}, "window"),
-        ({"format": "json"}, "no effect"),
+        ({"format": "delimited"}, "no effect"),
     ],
 )
 def test_wrong_settings_are_refused(change: dict[str, Any], reason: str) -> None:
