@@ -42,7 +42,7 @@ from sql.compiler.statement.row_fold import RowFold
 from sql.compiler.statement.show import Show
 from sql.emission import Emission, Out, Update
 from sql.errors import over_max_groups
-from sql.plan.bound import slot_kinds
+from sql.plan.bound import PrevCall, Slot, slot_kinds
 from sql.plan.logical import Plan
 from sql.plan.walk import slots_of
 from sql.types import key_of
@@ -85,21 +85,35 @@ class StatementFrame:
         """True if windows keep what events contribute, in the place of events."""
         self.fold = self._fold(removal)
         self.names = self._names(answers)
-        is_called = self.has_window and policy is None
-        self.in_loop = self.is_driven and not (is_called or self.counts_beside)
+        self._settle(policy, is_called=(self.has_window and policy is None) or self.where_reads_beside)
+        if self.in_loop and self._folds_too_early():
+            self._settle(policy, is_called=True)
+        self.counts_beside = self.where_reads_beside or bool(
+            self._folded_prevs and not self.earlier.is_inline
+        )
+        """True if WHERE or an aggregate needs values that only the instance can find."""
+
+    def _settle(self, policy: Policy | None, *, is_called: bool) -> None:
+        """The place where events enter and leave; `is_called`: outside the loop."""
+        self.in_loop = self.is_driven and not is_called
         """True if events enter and leave in the loop itself; else it hands changes over to `change`."""
         self.window = policy if self.in_loop else None
         """The window whose entering and leaving is written into the loop."""
-        self.has_value = self.in_loop and use == "value"
+        self.has_value = self.in_loop and self.use == "value"
         """True if the text has a function `value`, and makes no rows."""
-        self.show = Show(plan, self.make_loop, self._deferral(), is_joined=self.is_joined)
+        self.show = Show(self.plan, self.make_loop, self._deferral(), is_joined=self.is_joined)
         is_single = self.in_loop and self._is_single()
-        self.earlier = Earlier(plan.prevs, self.shape, self.window, in_place=is_single)
-        self.reads_beside = bool(plan.prevs) and not self.earlier.is_inline
+        self.earlier = Earlier(self.plan.prevs, self.shape, self.window, in_place=is_single)
+        self.reads_beside = bool(self.plan.prevs) and not self.earlier.is_inline
         """True if rows need values that only the instance can find: earlier events."""
         self.in_place = is_single and not self.reads_beside
         """True if an arriving event gives at most one row, which is made where the event stands, as an
         emission."""
+
+    def _folds_too_early(self) -> bool:
+        """True if an aggregate reads earlier events that the loop does not know before the window changes."""
+        found = self._folded_prevs
+        return bool(found) and (not self.earlier.is_inline or any(call.name != "prior" for call in found))
 
     def _deferral(self) -> Deferral | None:
         """The source of rows that are made at instants of the output only; None: rows are made at once."""
@@ -187,12 +201,12 @@ class StatementFrame:
         return "prev" in slot_kinds(self.plan.where)
 
     @cached_property
-    def counts_beside(self) -> bool:
-        """True if WHERE or an aggregate reads earlier events, so that it is evaluated when the window has
-        changed."""
+    def _folded_prevs(self) -> list[PrevCall]:
+        """The calls by which aggregates read earlier events."""
         calls = self.plan.aggregates
-        folded = [part for call in calls for part in (*call.args, call.filter, *(call.group_by or ()))]
-        return self.where_reads_beside or "prev" in slot_kinds(*folded)
+        parts = [part for call in calls for part in (*call.args, call.filter, *(call.group_by or ()))]
+        nodes = (node for part in parts if part is not None for node in part.walk())
+        return [self.plan.prevs[n.key] for n in nodes if isinstance(n, Slot) and n.kind == "prev"]
 
     def write_counted(self, loop: LoopWriter, event: str, time: str, owner: str = "g.") -> None:
         """Write WHERE, values and group of the row `e`, also for an event that does not count."""
