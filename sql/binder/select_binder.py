@@ -24,6 +24,7 @@ from sql.binder.output_limits import OutputLimitBinder
 from sql.binder.place import Place
 from sql.binder.reads import Reads, note_reads
 from sql.binder.relations import lookups, relation_binder
+from sql.binder.relations.table_joins import without_missing_aggregates
 from sql.binder.scope import Scope, Site
 from sql.binder.sources.source_binder import SourceBinder
 from sql.binder.spread_binder import SpreadBinder
@@ -129,7 +130,7 @@ class SelectBinder:
             into_table=into_table,
         )
         plan = with_sets(self.problems, kuiper.with_own_times(self._with_facts(plan)), binder.grouping)
-        plan = with_filter_for_prior(self._checked(plan))
+        plan = with_filter_for_prior(without_missing_aggregates(self._checked(plan), self.site.catalog))
         if plan.context is None:
             return plan
         # Partitions keep and compare whole events, so all streams are read whole.
