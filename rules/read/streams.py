@@ -148,7 +148,7 @@ _NOTES = {
     "SHARED": ("false", "rules on one stream always share its source"),
     "CONF_KEY": (None, "memory topics have no settings"),
     "SCHEMAID": (None, "only the format protobuf has a schema; declare the columns"),
-    "EXTRA": (None, "settings of a broker stand under sources.mqtt of the gateway, by CONF_KEY"),
+    "EXTRA": (None, "its source has no settings here; a broker's stand under sources.mqtt of the gateway"),
     "KEY": (None, 'only lookup tables have a key; write KIND="lookup"'),
 }
 """Options of a stream without effect: the value that gets a note (None: any), and the reason."""

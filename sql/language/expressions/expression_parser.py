@@ -170,6 +170,7 @@ class ExpressionParser(ExpressionCursor):
             kind = self._curr.token_type
             if kind is TokenType.DOT or kind is TokenType.ARROW:
                 self._advance()
+                self._refuse_projection()
                 name = self._any_name("a field name")
                 called = kind is TokenType.DOT and self._match(TokenType.L_PAREN)
                 this = (
@@ -186,6 +187,7 @@ class ExpressionParser(ExpressionCursor):
 
     def _parse_bracket(self, this: Any = None) -> Any:
         opening = self._take()
+        self._refuse_projection()
         with self._nested():
             low = None if self._curr.token_type is TokenType.COLON else self._expression()
             more = []
@@ -198,6 +200,16 @@ class ExpressionParser(ExpressionCursor):
         if sliced or low is None:
             return Slice(this, low, high, span=span)
         return Index(this, low, tuple(more), span=span)
+
+    def _refuse_projection(self) -> None:
+        """eKuiper's manual has `a[*]->b` and `a->*->b`; it evaluates neither."""
+        if self._curr.token_type is TokenType.STAR:
+            self._refuse(
+                "P090",
+                "a path takes one field or element, not all",
+                span_of(self._curr),
+                "eKuiper cannot evaluate it either; write json_path_query(a, '$[*].b'), of an object '$.*.b'",
+            )
 
     def _fraction(self, dot: Token) -> Constant:
         """`.5`, which the tokenizer cuts in two."""

@@ -187,6 +187,8 @@ LIST = 'CREATE STREAM s (a ARRAY(STRUCT(b BIGINT)), t STRING, x BIGINT) WITH (DA
         ("SELECT a FROM plant/s", "P001", "DATASOURCE of a stream"),
         ("SELECT a FROM s WHERE !x", "P002", "eKuiper takes it for =; write =, != or NOT"),
         ("SELECT a->b AS y FROM s", "B301", "x[0]->b"),
+        ("SELECT a[*]->b AS y FROM s", "P090", "json_path_query(a, '$[*].b')"),
+        ("SELECT a->*->b AS y FROM s", "P090", "'$.*.b'"),
         ("SELECT x, x FROM s", "B206", "only one of them"),
         (
             "SELECT x FROM s LEFT JOIN s AS u GROUP BY COUNTWINDOW(2)",
