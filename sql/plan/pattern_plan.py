@@ -67,6 +67,8 @@ class AtPlan(StepPlan):
     """`timer:at`."""
 
     fields: tuple[CronField, ...]
+    values: tuple[Bound | None, ...] = ()
+    """Per field what is computed as the timer begins; none at all where every field is known."""
 
 
 class SchedulePlan(StepPlan):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sql.syntax.expressions import Expr
 from sql.syntax.node import Node
 
 
@@ -10,3 +11,5 @@ class CronField(Node):
     a string (time zone)."""
 
     text: str
+    value: Expr | None = None
+    """What a field of `timer:at` computes as the timer begins: `a.n + 1`; None if its text says all."""

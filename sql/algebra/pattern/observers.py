@@ -87,9 +87,11 @@ def after(length: Length, observer: Observer) -> int | None:
     return None if found is None else found.add(machine.now, machine.zone)
 
 
-def by_crontab(crontab: Crontab, observer: Observer) -> int:
-    """When `timer:at` is true."""
-    return crontab.next_after(observer.machine.now)
+def by_crontab(crontab: Callable[[Binding], Crontab | None], observer: Observer) -> int | None:
+    """When `timer:at` is true; never where a field of it is NULL or cannot be."""
+    machine = observer.machine
+    found = machine.evaluate(crontab, observer.binding)
+    return None if found is None else found.next_after(machine.now)
 
 
 def by_schedule(schedule: Callable[[Binding], Schedule | None], observer: Observer) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import tzinfo
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
 
 from sql.algebra.pattern.every import EveryNode
@@ -70,9 +70,8 @@ class PatternBuilder:
                 return node
             case plans.IntervalPlan(length):
                 return ObserverNode(step, partial(after, self._length(length)))
-            case plans.AtPlan(fields):
-                crontab = Crontab.parse([part.text for part in fields], self.zone)
-                return ObserverNode(step, partial(by_crontab, crontab))
+            case plans.AtPlan():
+                return ObserverNode(step, partial(by_crontab, self._crontab(step)))
             case plans.SchedulePlan():
                 return ObserverNode(
                     step, partial(by_schedule, self._schedule(step)), may_end=True, stays=stays
@@ -145,6 +144,28 @@ class PatternBuilder:
             raise DataError(f"a number of matches is a whole number, not {describe(found)}", span)
 
         return count
+
+    def _crontab(self, step: plans.AtPlan) -> Callable[[Binding], Crontab | None]:
+        texts = [part.text for part in step.fields]
+        if not step.values:
+            crontab = Crontab.parse(texts, self.zone)
+            return lambda binding: crontab
+        values = [None if bound is None else self.functions.value(bound) for bound in step.values]
+        parse = lru_cache(maxsize=16)(partial(Crontab.parse, zone=self.zone))
+
+        def computed(binding: Binding) -> Crontab | None:
+            found = [None if value is None else value(None, binding) for value in values]
+            if any(number is None and value is not None for number, value in zip(found, values, strict=True)):
+                return None
+            fields = (
+                text if number is None else str(number) for text, number in zip(texts, found, strict=True)
+            )
+            try:
+                return parse(tuple(fields))
+            except ValueError as error:
+                raise DataError(f"timer:at: {error}", step.span) from error
+
+        return computed
 
     def _schedule(self, step: SchedulePlan) -> Callable[[Binding], Schedule | None]:
         iso, date, repetitions = (

@@ -3,6 +3,8 @@ rows of tables, methods of lists."""
 
 from __future__ import annotations
 
+import re
+
 from sql import syntax as ast
 from sql.aggregates.list_methods import LIST_METHODS, ListMethod
 from sql.binder.binding import Binding, LambdaParameter
@@ -82,11 +84,25 @@ def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
         return _strict(binder.bind(function, place))
     method = LIST_METHODS.get(node.name)
     if method is None:
-        return _unknown_method(binder, node)
+        column = _column_called(binder, node)
+        return _unknown_method(binder, node) if column is None else binder.bind(column, place)
     is_subquery = isinstance(node.base, ast.Subquery) and not node.base.exists
     base = binder.bind(replace(node.base, listed=True) if is_subquery else node.base, place)
     binder.expect(base, Type.ARRAY, f"{node.name}() is a method of lists", node.base.span)
     return _bound_method(binder, node, method, base, place)
+
+
+def _column_called(binder: Binding, node: ast.Method) -> ast.Index | None:
+    """EPL's `e.labels('zone')` for the value of a key in a column; None where `e` has no column called so."""
+    base = node.base
+    if len(node.args) != 1 or not isinstance(base, ast.Column) or base.table is not None:
+        return None
+    written = re.match(r"\s*\.\s*(\w+)", binder.site.text[base.span.end : node.span.end])
+    name = written[1] if written is not None and written[1].lower() == node.name else node.name
+    known = (source.columns for source in binder.scope.sources if source.alias == base.name)
+    if not any(columns is not None and name in columns for columns in known):
+        return None
+    return ast.Index(ast.Column(name, base.name, span=base.span), node.args[0], span=node.span)
 
 
 def _strict(bound: Bound) -> Bound:

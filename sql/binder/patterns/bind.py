@@ -16,6 +16,7 @@ from sql.plan import pattern_plan as plans
 from sql.plan.bound import Bound, Const
 from sql.plan.pattern_plan import PatternPlan, StepPlan
 from sql.plan.rewriting import with_sources
+from sql.record import replace
 from sql.types import Type
 
 FILTER = Place("a filter of a pattern", aliases=False, analytics=False)
@@ -78,7 +79,14 @@ class PatternBinder:
 
     @_bind.register
     def _(self, node: ast.CrontabAtom, visible: Visible) -> tuple[StepPlan, Visible]:
-        fields = bind_crontab(self.site, node.fields, "B802", "timer:at")
+        values = tuple(self._field_of_crontab(field, visible) for field in node.fields)
+        known = [
+            part if part.value is None else replace(part, text=_known(value), value=None)
+            for part, value in zip(node.fields, values, strict=True)
+        ]
+        fields = bind_crontab(self.site, known, "B802", "timer:at")
+        if all(value is None or isinstance(value, Const) for value in values):
+            values = ()
         texts = [part.text for part in fields]
         if texts[2].isdecimal() and texts[4].isdecimal():
             self.problems.error(
@@ -87,7 +95,15 @@ class PatternBinder:
                 node.span,
                 "a list, [1, 15], beside a day of the week means either",
             )
-        return plans.AtPlan(fields, span=node.span), {}
+        return plans.AtPlan(fields, values, span=node.span), {}
+
+    def _field_of_crontab(self, field: ast.CronField, visible: Visible) -> Bound | None:
+        """The number a field of `timer:at` computes; None for a field that says it."""
+        value = self.expressions.parameter(field.value, visible)
+        if value is not None and not Type.INTEGER.accepts(value.type):
+            message = f"a field of timer:at is {Type.INTEGER.value}, not {value.type.value}"
+            self.problems.error("B802", message, value.span)
+        return value
 
     @_bind.register
     def _(self, node: ast.ScheduleAtom, visible: Visible) -> tuple[StepPlan, Visible]:
@@ -203,3 +219,8 @@ class PatternBinder:
 def _is_one_number(low: Bound | None, high: Bound | None) -> bool:
     """True if both bounds of a repeat are one constant, as in `[2:2]`."""
     return isinstance(low, Const) and isinstance(high, Const) and low.value == high.value
+
+
+def _known(value: Bound | None) -> str:
+    """A field of a crontab as text: the number it is found to be, or any until the timer begins."""
+    return str(value.value) if isinstance(value, Const) and value.value.__class__ is int else "*"

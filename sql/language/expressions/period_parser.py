@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import Token, TokenType
 
 from sql.errors import Span, did_you_mean
@@ -9,10 +11,12 @@ from sql.language.cursor import span_of
 from sql.language.expressions.expression_cursor import ExpressionCursor
 from sql.language.lexical import unquote
 from sql.language.tokens import NAME_TOKENS, UNITS
+from sql.record import replace
 from sql.syntax import CronField, Expr, PeriodLiteral, PeriodPart
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+_CRON_WORDS = {"last", "weekday", "lastweekday"}
 
 
 CRON_FIELDS = (
@@ -78,14 +82,31 @@ class PeriodGrammar:
         node = self.parser._expression()
         return self.period(node) if self.unit() and not isinstance(node, PeriodLiteral) else node
 
-    def crontab(self) -> tuple[CronField, ...]:
-        """The fields in parentheses, each as text; a time zone is the value of its string."""
+    def crontab(self, *, computed: bool = False) -> tuple[CronField, ...]:
+        """The fields in parentheses, each as text; a time zone is the value of its string.
+        `computed`: a field may be an expression."""
         parser = self.parser
-        fields = parser._wrapped(self._cron_field)
+        fields = parser._wrapped(self._computed_field if computed else self._cron_field)
         if not 5 <= len(fields) <= 9:
             message = f"a crontab has 5 to 9 fields, not {len(fields)}"
             parser._refuse("P001", message, span_of(parser._prev), CRON_FIELDS)
         return fields
+
+    def _computed_field(self) -> CronField:
+        """A field that may be an expression: `8 + 1`, `a.hour`, `f(x)`."""
+        parser, index = self.parser, self.parser._index
+        field = self._cron_field()
+        words = {word.lower() for word in re.findall(r"[^\W\d]\w*", field.text)}
+        if (
+            parser._tokens[index].token_type is TokenType.STRING
+            or field.text.isdecimal()
+            or words & _CRON_WORDS
+        ):
+            return field
+        if re.search(r"[:\[]|^\*", field.text):
+            return field
+        parser._retreat(index)
+        return replace(field, value=parser._expression())
 
     def _cron_field(self) -> CronField:
         parser, start, depth = self.parser, self.parser._curr, 0

@@ -57,7 +57,7 @@ class TimerGrammar:
         name = self._timer(OBSERVERS)
         word = name.text.lower()
         if word == "at":
-            return CrontabAtom(parser.periods.crontab(), span=parser._since(start))
+            return CrontabAtom(parser.periods.crontab(computed=True), span=parser._since(start))
         if word == "schedule":
             return self._schedule(start)
         (period,) = self._only(parser._wrapped(self.length), name, 1)
