@@ -7,20 +7,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-_TEXTS = (
-    *(
-        "body",
-        "certficationRaw",
-        "certificationPath",
-        "certificationRaw",
-        "compression",
-        "connectionSelector",
-    ),
-    *("decompression", "eofMessage", "kubeedgeModelFile", "kubeedgeVersion", "path", "privateKeyPath"),
-    *("privateKeyRaw", "rootCARaw", "rootCaPath"),
+_OF_TLS = (
+    *("certficationRaw", "certificationPath", "certificationRaw"),  # the first as eKuiper's manager has it
+    *("privateKeyPath", "privateKeyRaw", "rootCARaw", "rootCaPath"),
 )
+_OF_PAYLOADS = ("body", "compression", "decompression", "eofMessage", "path")
+_OF_OTHERS = ("connectionSelector", "kubeedgeModelFile", "kubeedgeVersion")
+
 UNSET: Mapping[str, tuple[object, ...]] = {
-    **{name.lower(): ("", None) for name in _TEXTS},
+    **{name.lower(): ("", None) for name in (*_OF_TLS, *_OF_PAYLOADS, *_OF_OTHERS)},
     "actionafterread": (0,),
     "bufferlength": (0, 1024, 102_400),
     "columns": ([], ""),
