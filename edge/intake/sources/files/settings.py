@@ -84,6 +84,8 @@ def check_file(stream: Stream, settings: FileSourceSettings) -> None:
         _below(stream.datasource)
     except ValueError as error:
         raise BadSource("DATASOURCE", str(error)) from None
+    if stream.datasource.endswith("/"):
+        raise BadSource("DATASOURCE", f"'{stream.datasource}' is a folder: name one file of it a stream")
     if settings.file_type == "csv" and not is_delimiter(delimiter_of(stream)):
         raise BadSource("DELIMITER", ONE_CHARACTER)
     if stream.kind == "scan" and (settings.interval or settings.loop):
