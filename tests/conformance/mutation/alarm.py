@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-FINALIZERS = ("__del__", "_remove")
-"""The names of finalizers and of callbacks of weak references: an exception in one is reported, and does not
-leave it."""
+CALLBACKS = ("__del__", "_remove", "gc_callback")
+"""The names of finalizers, of callbacks of weak references and of the collector: an exception in one is
+reported, and does not leave it."""
 AGAIN_S = 0.1
-"""The time after which an alarm that met a finalizer rings again."""
+"""The time after which an alarm that met such a callback rings again."""
 
 
 class TooSlow(BaseException):
@@ -33,7 +33,7 @@ def within(seconds: float) -> Iterator[None]:
 def _ring(number: int, frame: FrameType | None) -> None:
     inner = frame
     while inner is not None:
-        if inner.f_code.co_name in FINALIZERS:
+        if inner.f_code.co_name in CALLBACKS:
             return
         inner = inner.f_back
     raise TooSlow

@@ -372,7 +372,6 @@ def test_a_sender_is_answered_when_its_message_is_safe(world: World) -> None:
         (stream("rows.json", "file", fileTyp="csv"), "fileTyp: is not known"),
         (stream("rows.json", "file", follow=True), "growing files"),
         (stream("rows.json", "file", path="../x"), "below the input folder"),
-        (stream("days/", "file"), "'days/' is a folder: name one file of it a stream"),
         (stream("x.csv", "file", form=', DELIMITER=";;"', fileType="csv"), "must be one character"),
         (stream("x", "simulator", data=[]), "data"),
         (stream("x", "httppull", method="fetch"), "method"),
