@@ -28,7 +28,7 @@ class Model(BaseModel):
 
     @classmethod
     def counts_as_absent(cls, key: object, value: object) -> bool:
-        """Whether a value of a key says that it is not set, so that no note reports it."""
+        """True if a value of a key says that it is not set, so that no note reports it."""
         return False
 
     def faults(self) -> Iterator[str]:

@@ -71,6 +71,6 @@ UNSET: Mapping[str, tuple[object, ...]] = {
 
 
 def is_unset(key: object, value: object) -> bool:
-    """Whether a property has a value that says that it is not set; 0 and false are different values."""
+    """True if a property has a value that says that it is not set; 0 and false are different values."""
     unset = UNSET.get(key, ()) if isinstance(key, str) else ()
     return any(value.__class__ is each.__class__ and value == each for each in unset)

@@ -251,7 +251,7 @@ class SinkSettings(Model):
 
     @classmethod
     def counts_as_absent(cls, key: object, value: object) -> bool:
-        """Whether a property says nothing. `enableCache: false` says something to a sink that can have a
+        """True if a property says nothing. `enableCache: false` says something to a sink that can have a
         cache: the other properties of the cache are of no account, and no mistake."""
         return is_unset(key, value) and (key != "enableCache" or key in cls.unsupported)
 

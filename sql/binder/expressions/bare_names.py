@@ -31,5 +31,5 @@ def column_of_a_tag(binder: Binding, node: ast.Column) -> Bound | None:
 
 
 def _has(held: Property, name: str) -> bool:
-    """Whether a place holds one event that has the column."""
+    """True if a place holds one event that has the column."""
     return held.type is Type.OBJECT and name in (held.columns or ())
