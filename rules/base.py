@@ -71,3 +71,8 @@ def _reason(item: ErrorDetails) -> str:
 def yaml_keys(model: type[BaseModel]) -> dict[str, Any]:
     """The YAML keys of a model and the field each belongs to."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def is_among(value: object, values: tuple[object, ...]) -> bool:
+    """True if a value is one of these; 0 and false are different values."""
+    return any(value.__class__ is each.__class__ and value == each for each in values)

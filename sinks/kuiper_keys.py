@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rules.base import is_among
+
 _ONE_QUEUE = "results are sent in order through one queue"
 _ONE_WORKER = "each sink has one worker, which keeps the order"
 
@@ -71,6 +73,5 @@ UNSET: Mapping[str, tuple[object, ...]] = {
 
 
 def is_unset(key: object, value: object) -> bool:
-    """True if a property has a value that says that it is not set; 0 and false are different values."""
-    unset = UNSET.get(key, ()) if isinstance(key, str) else ()
-    return any(value.__class__ is each.__class__ and value == each for each in unset)
+    """True if a property has a value that says that it is not set."""
+    return isinstance(key, str) and is_among(value, UNSET.get(key, ()))

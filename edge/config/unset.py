@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
+from rules.base import is_among
+
 _OF_TLS = (
     *("certficationRaw", "certificationPath", "certificationRaw"),  # the first as eKuiper's manager has it
     *("privateKeyPath", "privateKeyRaw", "rootCARaw", "rootCaPath"),
@@ -39,10 +41,7 @@ def set_ones(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _says_nothing(name: str, value: object) -> bool:
-    unset = UNSET.get(name, ())
-    return name in WITHOUT_MEANING or any(
-        value.__class__ is each.__class__ and value == each for each in unset
-    )
+    return name in WITHOUT_MEANING or is_among(value, UNSET.get(name, ()))
 
 
 SourceSection = Annotated[dict[str, Any], AfterValidator(set_ones)]
