@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.ports import free_port, listens
+from tests.support.ports import answers, free_port, listens
 from tests.support.waiting import PATIENCE_S, wait_for
 
 
@@ -60,7 +60,7 @@ class Mosquitto:
         return f"mqtt://127.0.0.1:{self.port}"
 
     def start(self) -> Mosquitto:
-        """Start, and wait until it accepts connections."""
+        """Start, and wait until it answers: it listens before it can handle a SIGTERM."""
         program = require_mosquitto()
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = [
@@ -78,7 +78,7 @@ class Mosquitto:
         path.write_text("\n".join(settings) + "\n")
         with (self.folder / "mosquitto.log").open("ab") as log:
             self._process = subprocess.Popen([program, "-c", str(path)], stderr=log, stdout=log)
-        wait_for(lambda: self._ended() or listens(self.port), "start of mosquitto")
+        wait_for(lambda: self._ended() or answers(self.port), "start of mosquitto")
         if self._ended():
             pytest.fail(f"mosquitto did not start: {(self.folder / 'mosquitto.log').read_text()[-2000:]}")
         return self

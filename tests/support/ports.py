@@ -54,3 +54,18 @@ def listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def answers(port: int) -> bool:
+    """Whether a server reads what it is sent: it ends a connection that begins with bytes of no protocol."""
+    with socket.socket() as client:
+        client.settimeout(0.5)
+        try:
+            client.connect(("127.0.0.1", port))
+            client.sendall(bytes(5))  # as many as a TLS server reads at first
+            client.recv(1)
+        except ConnectionResetError:
+            return True
+        except OSError:
+            return False
+        return True
