@@ -19,8 +19,11 @@ def present(values: Values) -> Values:
 
 
 def distinct(values: Values) -> Values:
-    """The first of each value."""
-    return list({key_of(value): value for value in reversed(values)}.values())[::-1]
+    """The first of each value, in order of arrival."""
+    firsts: dict[Any, Any] = {}
+    for value in values:
+        firsts.setdefault(key_of(value), value)
+    return list(firsts.values())
 
 
 def total(values: Values) -> int | float | None:
