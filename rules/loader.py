@@ -7,10 +7,11 @@ still loaded, so that all problems of a file show at once. The caller decides if
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from os.path import realpath
 from pathlib import Path as FilePath
+from types import MappingProxyType
 from typing import TypeVar
 
 from rules.model import Variable
@@ -43,6 +44,7 @@ __all__ = [
     "load_file",
     "load_paths",
     "load_text",
+    "owners_of",
     "rule_files",
     "unite",
 ]
@@ -181,10 +183,27 @@ def _not_in(items: list[Shared], others: list[Shared]) -> list[Shared]:
     return [item for item in items if item.name not in names]
 
 
-def unite(files: Iterable[LoadedFile]) -> Loaded:
-    """Put files together: a rule id or stream name defined twice is an error in the later file, and its rule
-    is left out. The files themselves are not changed."""
+Owners = Mapping[tuple[str, str], str]
+"""The paths of the files that have defined things so far, by kind and name: `("rule", "hot")`."""
+
+
+def owners_of(files: Iterable[LoadedFile]) -> Owners:
+    """The files that define the rules, streams and tables of these files."""
+    return {key: file.path for file in files for key, _ in _definitions(file)}
+
+
+def unite(files: Iterable[LoadedFile], owners: Owners = MappingProxyType({})) -> Loaded:
+    """Put files together: a rule id or stream name that is defined twice is an error in one of the files, and
+    its rule is left out there. The files themselves are not changed.
+
+    The file that `owners` names has the name as long as it defines it; otherwise the first file has it.
+    """
+    files = list(files)
     seen: dict[tuple[str, str], Named] = {}
+    for file in files:
+        for key, item in _definitions(file):
+            if owners.get(key) == file.path:
+                seen.setdefault(key, item)
     united = []
     for file in files:
         kept = replace(file, problems=list(file.problems))
@@ -201,6 +220,15 @@ def unite(files: Iterable[LoadedFile]) -> Loaded:
         kept.problems = in_order(kept.problems)
         united.append(kept)
     return Loaded(united)
+
+
+def _definitions(file: LoadedFile) -> Iterator[tuple[tuple[str, str], Named]]:
+    """What a file defines, by kind and name."""
+    yield from ((("rule", rule.id), rule) for rule in file.rules if rule.id)
+    yield from ((("stream", item.name), item) for item in file.streams)
+    yield from ((("context", item.name), item) for item in file.contexts)
+    yield from ((("table", item.name), item) for item in file.tables)
+    yield from ((("expression", item.name), item) for item in file.expressions)
 
 
 def _is_first(

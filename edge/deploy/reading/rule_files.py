@@ -1,7 +1,8 @@
 """The rule directory as it should run: its valid files, and the last good version of the others.
 
 A file with an error is not used at all: the version of it that ran before stays, and its problems are
-reported. A file that is valid by itself but does not compile with the others is treated alike. So a
+reported. A file that is valid by itself but does not compile with the others is treated alike. An id that
+two files give belongs to the one whose last good version has it, and the other file has the error. So a
 reload never makes a running rule worse; nor does a restart, for the journal has the texts of the running
 files.
 
@@ -23,7 +24,7 @@ from edge.deploy.watch import Stamp, stamp
 from edge.intake.sources.registry import Configured
 from rules.compile import compile_rules
 from rules.compiled import Compiled
-from rules.loader import LoadedFile, load_file, load_text, unite
+from rules.loader import LoadedFile, Owners, load_file, load_text, owners_of, unite
 from rules.problems import FileProblem, in_order
 from rules.secrets import Secrets
 from rules.source.directory import file_name, is_listable, rule_files
@@ -56,11 +57,13 @@ class RuleFiles:
         self._copies: dict[str, str] = {}
         self._wanted: Wanted | None = None
         self._beside = load_beside(directory) if beside is None else beside
-        self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
+        self._owners: Owners = {}
+        self._compiled: tuple[dict[str, str], Owners, Compiled, list[FileProblem]] | None = None
 
     def remember(self, texts: Mapping[str, str]) -> None:
         """These files ran last, by name: the next `read` takes from there files that are bad now."""
         self._copies = dict(texts)
+        self._good = {}
 
     @property
     def is_missing(self) -> bool:
@@ -79,6 +82,7 @@ class RuleFiles:
         for path in current:
             if (name := file_name(path)) in copies and (copy := self.load_text(Path(path), copies[name])).ok:
                 self._good[path] = copy
+        self._owners = owners_of(self._good.values())
         usable = {name: file if file.ok else self._good.get(name) for name, file in current.items()}
         used = {name: file for name, file in usable.items() if file is not None}
         told = [
@@ -129,13 +133,17 @@ class RuleFiles:
     def _compile(self, files: dict[str, LoadedFile]) -> tuple[Compiled, list[FileProblem]]:
         """Compile files together; what was compiled last is not compiled again."""
         texts = texts_of(files)
-        if self._compiled is None or self._compiled[0] != texts or len(texts) != len(files):
-            self._compiled = texts, *self.compiled(files)
-        return self._compiled[1:]
+        if self._compiled is not None and len(texts) == len(files) and self._compiled[0] == texts:
+            _, owners, compiled, found = self._compiled
+            if owners == self._owners or not any(problem.is_error for problem in found):
+                return compiled, found
+        compiled, found = self.compiled(files)
+        self._compiled = texts, self._owners, compiled, found
+        return compiled, found
 
     def compiled(self, files: Mapping[str, LoadedFile]) -> tuple[Compiled, list[FileProblem]]:
         """Files compiled together, and all their problems; may be called from any thread."""
-        compiled = compile_rules(unite(files.values()), zone=self._zone)
+        compiled = compile_rules(unite(files.values(), self._owners), zone=self._zone)
         found = [
             *compiled.problems,
             *stream_problems(compiled),

@@ -101,6 +101,49 @@ def test_an_id_used_twice_keeps_the_first(world: World) -> None:
     assert "already defined" in world.manager.problems[0].message
 
 
+def test_a_new_file_does_not_take_the_id_of_a_running_rule(world: World) -> None:
+    world.write("b.yaml", rule("x", "SELECT n FROM m"))
+    world.reload()
+    world.write("a.yaml", rule("x", "SELECT n + 1 AS n FROM m"))
+    for _ in range(2):
+        world.reload()
+        assert running(world) == {"x": "SELECT n FROM m"}
+        (problem,) = world.manager.problems
+        assert Path(problem.path).name == "a.yaml"
+        assert f"'x' is already defined in {world.rules / 'b.yaml'}:2" in problem.message
+        world.gateway.commit(force=True)
+        world.crash()
+    (world.rules / "b.yaml").unlink()
+    world.reload()
+    assert running(world) == {"x": "SELECT n + 1 AS n FROM m"}
+    assert world.manager.problems == []
+
+
+def test_a_changed_file_does_not_take_an_id_from_another(world: World) -> None:
+    world.write("a.yaml", rule("x", "SELECT n FROM m"))
+    both = rule("y", "SELECT n FROM m") + rule("z", "SELECT n FROM m").removeprefix("rules:\n")
+    world.write("b.yaml", both)
+    world.reload()
+    world.write("a.yaml", rule("y", "SELECT n + 1 AS n FROM m"))
+    for _ in range(2):
+        world.reload()
+        assert running(world) == dict.fromkeys("xyz", "SELECT n FROM m")
+        assert [Path(problem.path).name for problem in world.manager.problems] == ["a.yaml"]
+        world.gateway.commit(force=True)
+        world.crash()
+
+
+def test_a_rule_moves_from_one_file_to_another_in_one_reading(world: World) -> None:
+    world.write("a.yaml", rule("x", "SELECT n FROM m"))
+    world.write("b.yaml", rule("y", "SELECT n FROM m"))
+    world.reload()
+    world.write("a.yaml", rule("y", "SELECT n + 1 AS n FROM m"))
+    world.write("b.yaml", rule("x", "SELECT n + 1 AS n FROM m"))
+    world.reload()
+    assert running(world) == dict.fromkeys("yx", "SELECT n + 1 AS n FROM m")
+    assert world.manager.problems == []
+
+
 def test_a_file_that_is_bad_twice_and_good_again(world: World) -> None:
     path = world.rules / "a.yaml"
     for text, expected in (
