@@ -271,8 +271,8 @@ class Manager:
         if self._gateway.commits is None:  # a recovery
             found = [problem for problem in found if not problem.is_error]
         else:
-            running = wanted.paths.union(item.rule.path for item in self.running.values())
-            log_changes(found, self.problems, running)
+            used = wanted.paths.union(item.rule.path for item in self.running.values())
+            log_changes(found, self.problems, used)
         self.problems, self.files, self.stopped = found, wanted.files, wanted.stopped
 
     def _connect_streams(self) -> None:

@@ -105,14 +105,14 @@ class RuleFiles:
                     used[name] = good
         self._good = used
         kept = frozenset(name for name in current if used.get(name) is not current[name])
-        return _wanted(compiled, kept, texts_of(used), in_order(dict.fromkeys(told)), tuple(current))
+        return _wanted(compiled, used, texts_of(used), kept, in_order(dict.fromkeys(told)), tuple(current))
 
     def of(self, texts: Mapping[str, str], kept: Iterable[str] = ()) -> Wanted:
         """The state that texts by name describe: for the replay of a deployment."""
         paths = {self.directory / name: text for name, text in texts.items()}
         files = {str(path): self.load_text(path, text) for path, text in paths.items()}
         compiled, found = self._compile(files)
-        return _wanted(compiled, frozenset(kept), dict(texts), found, tuple(files))
+        return _wanted(compiled, files, dict(texts), frozenset(kept), found, tuple(files))
 
     def _current(self) -> dict[str, LoadedFile]:
         """Every file of the directory, read again only where it changed."""
@@ -171,8 +171,9 @@ def texts_of(files: Mapping[str, LoadedFile]) -> dict[str, str]:
 
 def _wanted(
     compiled: Compiled,
-    kept: frozenset[str],
+    used: Iterable[str],
     texts: dict[str, str],
+    kept: frozenset[str],
     problems: list[FileProblem],
     files: tuple[str, ...],
 ) -> Wanted:
@@ -181,7 +182,7 @@ def _wanted(
         triggered,
         compiled.catalog,
         compiled.tables,
-        frozenset(rule.path for rule in compiled.rules.values()),
+        frozenset(used),
         tuple(compiled.rules.keys() - triggered.keys()),
         kept,
         texts,

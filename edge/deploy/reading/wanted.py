@@ -14,7 +14,7 @@ class Wanted(Record):
 
     rules     by id; those that are checked but not to be started (`triggered: false`) are in `stopped`
     catalog   the streams, expressions and variables of the files in use; `tables`: their tables
-    paths     the files that define rules, as used in problems
+    paths     the files in use, by the names that problems have
     kept      files whose last good version is used, because of problems
     texts     the files in use, by name: compiling them again gives the same
     problems  of all files as they stand, notes included

@@ -144,6 +144,28 @@ def test_a_rule_moves_from_one_file_to_another_in_one_reading(world: World) -> N
     assert world.manager.problems == []
 
 
+def test_the_log_tells_what_becomes_of_a_file_without_rules(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "penstock.rules")
+    path = world.rules / "more.yaml"
+    good = "streams:\n  - 'CREATE STREAM k () WITH (DATASOURCE=\"k\")'\n"
+    notes = []
+    for text in ("streams: [", good, "streams: [", good, "streams: [", None):
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text, "utf-8")
+        world.reload()
+        notes += [vars(record)["note"] for record in caplog.records if record.msg.startswith("rule_file.")]
+        caplog.clear()
+    nothing, goes_on = (
+        "nothing of it is used, for there is no good version of it",
+        "the last good version goes on",
+    )
+    assert notes == [nothing, None, goes_on, None, goes_on, "it is gone"]
+
+
 def test_a_file_that_is_bad_twice_and_good_again(world: World) -> None:
     path = world.rules / "a.yaml"
     for text, expected in (
