@@ -79,6 +79,8 @@ class Manager:
         self.texts: dict[str, str] = {}
         """The rule files in use, by name."""
         self.kept: frozenset[str] = frozenset()
+        self.going_on: dict[str, dict[str, str]] = {}
+        """Rules that go on although the files in use do not define them, with the texts that did."""
         self.asleep: dict[str, int | None] = {}
         """Rules whose schedule lets them not run now, and when each begins again (None: never)."""
         self._wanted: Wanted | None = None
@@ -142,18 +144,24 @@ class Manager:
             if known is None or is_emptied or definition(known.rule) != definition(rule):
                 self.rules.deploy(rule, known, anew=is_emptied)
             self.grace.come_back(rule_id)
+            self.going_on.pop(rule_id, None)
         self._drop_tables(wanted)
         self.rules.reshape()
         self._connect_streams()
         self._gateway.follow_chains(now_ms)
         self._set_alarm()
 
-    def _let_go(self, wanted: Wanted, texts: Mapping[str, str]) -> None:
-        """Stop the rules that no file has any more, or let their time of grace begin."""
+    def _let_go(self, wanted: Wanted, before: dict[str, str]) -> None:
+        """Stop the rules that no file has any more, or let their time of grace begin.
+
+        `before`: the texts that were in use so far.
+        """
         for rule_id in [name for name in self.running if name not in wanted.rules]:
             path = self.running[rule_id].rule.path
             if path in wanted.kept:
+                self.going_on.setdefault(rule_id, before)
                 continue
+            texts = self.going_on.pop(rule_id, before)
             if self.grace.grace_ms:
                 name = file_name(path)
                 self.grace.begin(rule_id, name, texts.get(name, ""), self.rules.now_ms)
@@ -209,10 +217,11 @@ class Manager:
     ) -> None:
         """Run the rules of a snapshot with their states, in its order, and its tables and variables.
 
-        `wanted` is what ran then, `left` what no file had any more; `saved` has rules, tables and variables.
+        `wanted` is what ran then, `left` the rules that went on without being defined in it; `saved` has
+        rules, tables and variables.
         """
         states: Mapping[str, Any] = saved["rules"]
-        rules = {**wanted.rules, **left}
+        rules = {**left, **wanted.rules}
         self._take_problems(wanted)
         self.rules.now_ms = now_ms
         self.texts, self.kept = wanted.texts, wanted.kept

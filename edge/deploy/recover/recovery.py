@@ -22,6 +22,7 @@ from edge.deploy.manager import Manager
 from edge.deploy.reading.wanted import Wanted
 from edge.deploy.recover.lots import Lots
 from edge.deploy.recover.upgrade import old_snapshot, remove_old
+from edge.deploy.tables import declare_streams
 from edge.gateway import Gateway
 from edge.intake.broker_state import MAIN
 from edge.journal.commits import Commits, Effects
@@ -30,6 +31,7 @@ from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, 
 from edge.journal.snapshots import STATE_VERSION, Snapshot, Snapshots
 from edge.journal.writer import Journal
 from rules.compiled import CompiledRule
+from sql.record import replace
 
 log = logging.getLogger("penstock.journal")
 
@@ -90,6 +92,7 @@ class Recovery:
             "message_keys": gateway.message_keys.snapshot(),
             "leaving": manager.grace.leaving,
             "left": manager.grace.left,
+            "going_on": _by_texts(manager.going_on),
         }
 
     def run(self, snapshot: Snapshot | None, directory: Path) -> Recovered:
@@ -124,12 +127,29 @@ class Recovery:
         self._at_ms = state["at_ms"]
         wanted = self._files.of(state["texts"], state["kept"])
         left = self._left(state["texts"], state.get("left", {}))
+        for texts, rules in state.get("going_on", ()):
+            wanted, going_on = self._earlier(wanted, texts, rules)
+            left |= going_on
         self._manager.restore(wanted, state, left, self._at_ms)
         # Snapshots of versions that read one broker have the parts of its state by themselves.
         self._gateway.brokers.restore(state.get("brokers", {MAIN: state}))
         self._gateway.message_keys.restore(state.get("message_keys", {}))
         self._gateway.outbox.journaled.restore(state["outbox"])
         self._manager.restore_leaving(state.get("leaving", {}), state.get("left", {}))
+
+    def _earlier(
+        self, wanted: Wanted, texts: dict[str, str], rules: Iterable[str]
+    ) -> tuple[Wanted, dict[str, CompiledRule]]:
+        """What is wanted with the tables of rules that go on as these texts defined them, and those rules.
+
+        Their streams are made known to the engine, as they were then.
+        """
+        then = self._files.of(texts)
+        declare_streams(self._gateway.engine, then.catalog)
+        tables = {name: table for name, table in then.tables.items() if table.path in wanted.kept}
+        found = {rule_id: then.rules[rule_id] for rule_id in rules if rule_id in then.rules}
+        self._manager.going_on.update(dict.fromkeys(found, texts))
+        return replace(wanted, tables={**tables, **wanted.tables}), found
 
     def _left(self, texts: Mapping[str, str], left: Mapping[str, tuple[str, str]]) -> dict[str, CompiledRule]:
         """Rules that no file had any more, from the texts that had them."""
@@ -238,3 +258,11 @@ def open_journal(
     if old is not None and commits.snapshot():
         remove_old(spool, data, clock.now_ms())
     return commits
+
+
+def _by_texts(going_on: Mapping[str, dict[str, str]]) -> list[tuple[dict[str, str], list[str]]]:
+    """Rules that were defined by the same texts together, because the texts may be large."""
+    found: dict[int, tuple[dict[str, str], list[str]]] = {}
+    for rule_id, texts in going_on.items():
+        found.setdefault(id(texts), (texts, []))[1].append(rule_id)
+    return list(found.values())

@@ -144,6 +144,40 @@ def test_a_rule_moves_from_one_file_to_another_in_one_reading(world: World) -> N
     assert world.manager.problems == []
 
 
+@pytest.mark.parametrize("with_snapshot", [True, False])
+def test_a_rule_whose_stream_changed_under_it_goes_on_after_a_restart(
+    world: World, with_snapshot: bool
+) -> None:
+    stream = "streams:\n  - {name: k, datasource: k, columns: {%s: bigint}}\n"
+    world.write("k.yaml", stream % "n")
+    window = "SELECT sum(n) AS s FROM k GROUP BY COUNTWINDOW(3)"
+    stored = "tables: {t: {sql: create table t (n int primary key)}}\n" + rule(
+        "b", "insert into t select n from k"
+    )
+    world.write("a.yaml", rule("a", window))
+    world.write("b.yaml", stored)
+    world.reload()
+    world.source.send({"n": 1}, topic="k")
+    world.gateway.turn()
+    world.write("k.yaml", stream % "o")
+    world.reload()
+    for n in (2, 4):
+        world.source.send({"n": n}, topic="k")
+        world.gateway.turn()
+        world.gateway.commit(force=True)
+        if with_snapshot:
+            world.commits.snapshot()
+        world.crash()
+        world.reload()
+        assert set(running(world)) == {"a", "b"}
+    assert world.outbox.numbers["a"] == 1
+    assert len(world.engine.catalog.relations["t"]) == 3
+    world.write("k.yaml", stream % "n")
+    world.reload()
+    assert not world.manager.going_on
+    assert {item.state for item in world.manager.running.values()} <= {"restored", "kept"}
+
+
 def test_the_log_tells_what_becomes_of_a_file_without_rules(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
