@@ -194,6 +194,8 @@ _PYTHON_NAMES = {
 _TYPE_ERRORS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
+        # `a | b` of two structs fails at the False that follows it (`sql.codegen.operators`).
+        (r"unsupported operand type\(s\) for \|: '(dict)' and 'bool'", "'|' takes numbers, not {0}"),
         (
             r"unsupported operand type\(s\) for (\S+): '(\w+)' and '(\w+)'",
             "'{0}' takes numbers, not {1} and {2}",
