@@ -137,13 +137,17 @@ class StreamParser(RelationParser):
         return name, self._attribute_value()
 
     def _attribute_value(self) -> None | bool | int | float | str:
-        """A constant or a name, which is text. Of an array, `{…}`, no annotation here reads anything."""
+        """A constant, or a name, as of an enumeration or a class, which is text. Of an array, `{…}`, no
+        annotation here reads anything."""
         if self._match(TokenType.L_BRACE):
             self._listed(self._attribute_value)
             self._expect(TokenType.R_BRACE, "',' or '}'")
             return None
         if self._curr.token_type in NAME_TOKENS:
-            return self._take().text
+            path = self._take().text
+            while self._match(TokenType.DOT):
+                path += f".{self._any_name('the rest of the name').text}"
+            return path
         return self.literals.written_out("a constant")
 
 
