@@ -72,6 +72,7 @@ _NAMES = {
     "datetime": Type.DATETIME, "timestamp": Type.DATETIME,
     "bytea": Type.BYTES, "bytes": Type.BYTES,
     "array": Type.ARRAY, "struct": Type.OBJECT, "any": Type.ANY, "object": Type.ANY,
+    "map": Type.ANY,
 }  # fmt: skip
 
 

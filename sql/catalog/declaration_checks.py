@@ -55,9 +55,12 @@ def check_columns(
         seen.add(column.name)
 
 
+KNOWN = "types are bigint, float, string, boolean, datetime, bytea, array(…), struct(…) and any"
+
+
 def _check_type(problems: Problems, type_: ColumnType, schemas: Container[str]) -> None:
     if type_named(type_.name) is None and type_.name not in schemas:
-        hint = did_you_mean(type_.name, type_names())
+        hint = did_you_mean(type_.name, type_names()) or KNOWN
         problems.error("B101", f"unknown type '{type_.name}'", type_.span, hint)
     if type_.element is not None:
         _check_type(problems, type_.element, schemas)
