@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.edge.world import STREAM, World
+from tests.unit.edge.world import World
 
-RULES = (
-    STREAM
-    + """rules:
+RULES = """rules:
   - id: night
     sql: SELECT sum(n) AS n, count(*) AS c FROM m GROUP BY COUNTWINDOW(2)
     actions: [{cloud: {keys: [n, c], window: 86400000}}]
@@ -22,7 +20,6 @@ RULES = (
     sql: SELECT n FROM m
     actions: [{nop: {}}]
 """
-)
 MINUTE_MS = 60_000
 
 
