@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ COMMANDS: dict[str, str] = {
     "replay": "run recorded events through a rule, as fast as it can",
     "sql": "ask questions of recorded data or live streams at a prompt",
     "explain": "show how a rule is executed",
-    "import": "turn an export of eKuiper into rule files",
+    "import": "turn an export of eKuiper, or a module of EPL, into rule files",
     "plugins": "list the plug-ins of this Python environment",
     "schema": "print the JSON Schema of rule files, for editors",
     "cloud": "upload the spool, or aggregate what was uploaded with Spark",
@@ -69,12 +70,15 @@ class Command(Protocol):
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if words is None else words)
+    _write_any_character()
     parser, subparsers = _parser()
     name = next((word for word in words if not word.startswith("-")), None)
     if name in COMMANDS:
         command = cast(Command, importlib.import_module(f"edge.commands.{MODULES.get(name, name)}"))
         command.add_arguments(subparsers[name])
         subparsers[name].set_defaults(run=command.run)
+    elif name is not None:
+        parser.error(f"there is no command '{name}'; {_hint(name)}")
     arguments, unknown = parser.parse_known_args(words)
     if unknown:  # said by the subcommand, whose usage helps
         subparsers.get(name or "", parser).error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -82,6 +86,18 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     return _run(arguments)
+
+
+def _write_any_character() -> None:
+    """Have standard output write the code of a character that its encoding lacks, as standard error does."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _hint(name: str) -> str:
+    from sql.errors import did_you_mean
+
+    return did_you_mean(name, COMMANDS) or f"there are {', '.join(COMMANDS)}"
 
 
 def _run(arguments: argparse.Namespace) -> int:

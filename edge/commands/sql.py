@@ -117,7 +117,7 @@ def _ask_data(arguments: argparse.Namespace) -> int:
     compiled = _compiled(arguments)
     catalog = Catalog() if compiled is None else compiled.catalog.copied()
     files = [*map(recorded.stream_and_file, arguments.recorded)]
-    _declare(catalog, (stream for stream, _ in files))
+    _declare(catalog, [stream for stream, _ in files])
 
     def events() -> Iterable[Arrival]:
         return _merged(files, arguments.time_column, catalog)
@@ -234,11 +234,16 @@ def _compiled(arguments: argparse.Namespace) -> Compiled | None:
     return compiled
 
 
-def _declare(catalog: Catalog, names: Iterable[str]) -> None:
-    """Streams that only data is known of have any column."""
+def _declare(catalog: Catalog, names: Sequence[str]) -> None:
+    """Streams that only data is known of have any column. One that is called nearly as a declared one is
+    noted on standard error."""
     from sql.catalog.streams import Stream
+    from sql.errors import did_you_mean
 
+    declared = tuple(catalog.streams)
     for name in names:
+        if name not in declared and (hint := did_you_mean(name, declared)):
+            print(f"note: no file declares the stream '{name}' of --recorded; {hint}", file=sys.stderr)
         if name not in catalog.streams:
             catalog.add(Stream(name))
 

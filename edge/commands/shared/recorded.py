@@ -166,8 +166,10 @@ def stream_and_file(text: str) -> tuple[str, str]:
     stream, sign, path = text.partition("=")
     if not sign or not stream or not path:
         raise UsageError(f"{text}: expected STREAM=FILE")
-    if path != "-" and not Path(path).is_file():
+    if path != "-" and not Path(path).exists():
         raise UsageError(f"{text}: there is no file '{path}'")
+    if Path(path).is_dir():
+        raise UsageError(f"{text}: '{path}' is a directory")
     return stream, path
 
 

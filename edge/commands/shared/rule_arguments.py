@@ -110,8 +110,10 @@ def chosen_rule(arguments: argparse.Namespace) -> tuple[Compiled, CompiledRule]:
         if wanted not in compiled.rules:
             raise UsageError(found)
         print(found, file=sys.stderr)
+    if not written:
+        raise UsageError(f"{arguments.file} has no rules")
     if wanted is None:
-        raise UsageError(f"choose one with --rule: {arguments.file} has {', '.join(written) or 'no rules'}")
+        raise UsageError(f"choose one with --rule: {arguments.file} has {', '.join(written)}")
     if wanted not in compiled.rules:
         hint = did_you_mean(wanted, compiled.rules) or f"it has {', '.join(compiled.rules) or 'none'}"
         raise UsageError(f"{arguments.file} has no rule '{wanted}'; {hint}")
