@@ -20,6 +20,9 @@ LOOKS_MAX = 60
 
 SWEEP_MAX = 5_000
 
+OTHER_KEYS_MAX = 1_000
+"""The number of keys that are remembered of rows with another key than the one asked for."""
+
 ERRORS_MAX = 10
 """The number of messages kept; further ones are only counted."""
 
@@ -109,6 +112,10 @@ class Tally:
     conditions: list[Failed] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
     lanes: TimelineLanes = field(default_factory=TimelineLanes)
+    elsewhere: int = 0
+    """The number of rows with other keys than `key`."""
+    other_keys: dict[str, None] = field(default_factory=dict)
+    """The keys of those rows."""
 
     def __post_init__(self) -> None:
         self.conditions = [Failed(condition) for condition in self.probe.conditions]
@@ -128,6 +135,9 @@ class Tally:
     def _count(self, row: Row, at_ms: int) -> None:
         keys = {text: row.get(f"k{place}") for place, text in enumerate(self.probe.keys)}
         if self.key is not None and keys and self.key not in map(str, keys.values()):
+            self.elsewhere += 1
+            if len(self.other_keys) < OTHER_KEYS_MAX:
+                self.other_keys |= dict.fromkeys(map(str, keys.values()))
             return
         self.rows += 1
         held = [row.get(f"c{number}") for number in range(len(self.conditions))]

@@ -29,8 +29,8 @@ CLOCK_OFF_MS = 3_600_000
 class Finding(NamedTuple):
     """One thing that keeps results from coming.
 
-    code     a word for programs: not-running, broker, refused, silent, rejected, column, type, clock, late,
-             filter, no-pair, context, waiting, having, limit, sink, fired
+    code     a word for programs: not-running, broker, refused, silent, rejected, key, column, type, clock,
+             late, filter, no-pair, context, waiting, having, limit, sink, fired
     is_whole  nothing gets past it
     """
 
@@ -44,6 +44,7 @@ def findings(seen: Observations, facts: Facts) -> list[Finding]:
     found = [
         *_of_the_gateway(seen, facts),
         *_of_streams(seen),
+        *_of_key(seen),
         *_of_events(seen, has_searches=bool(facts.waits)),
         *_of_searches(seen, facts),
         *_of_results(seen, facts),
@@ -58,7 +59,8 @@ def _fired(seen: Observations) -> str:
     results = seen.results
     ago_ms = max(0, seen.until_ms - (results.last_ms or seen.until_ms))
     rows, outputs = counted(results.rows, "row"), counted(results.emissions, "output")
-    return f"it fired: {rows} in {outputs}, the last one {about(ago_ms)} ago"
+    of_all = "with all keys " if seen.is_of_a_key else ""
+    return f"{of_all}it fired: {rows} in {outputs}, the last one {about(ago_ms)} ago"
 
 
 # --- the gateway --------------------------------------------------------------------------------------------
@@ -172,6 +174,16 @@ def _columns_of_conditions(plan: Plan) -> set[str]:
     for slot in [part for part in parts if isinstance(part, Slot) and part.kind == "aggregate"]:
         parts += [part for argument in plan.aggregates[slot.key].args for part in argument.walk()]
     return {part.column for part in parts if isinstance(part, Read) and part.column is not None}
+
+
+def _of_key(seen: Observations) -> Iterator[Finding]:
+    """A key that no event and no row had is mostly misspelt."""
+    keyed = [tally for tally in seen.tallies if tally.probe.keys]
+    elsewhere = sum(tally.elsewhere for tally in keyed)
+    if elsewhere and not any(tally.rows for tally in keyed):
+        others = dict.fromkeys(key for tally in keyed for key in tally.other_keys)
+        hint = did_you_mean(seen.key or "", others) or f"there are {', '.join(sorted(others)[:8])}"
+        yield Finding("key", f"none of {elsewhere} events and rows has the key '{seen.key}'; {hint}")
 
 
 # --- conditions ---------------------------------------------------------------------------------------------

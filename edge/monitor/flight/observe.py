@@ -54,6 +54,7 @@ class Observations:
     from_ms   the first instant; later than requested where the journal does not reach back so far
     counters  the growth of each of the engine's counters of the rule
     waiting   events that wait for the watermark now
+    key       the key whose groups alone are looked at; None: all
     """
 
     rule: str
@@ -70,8 +71,14 @@ class Observations:
     cold_ms: int | None = None
     """Windows of the probes begin empty at this instant, for their state could not be taken over."""
     events: deque[tuple[int, str, dict[str, Any]]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    key: str | None = None
     began_ms: int | None = None
     """When the rule was deployed, if that was in this time."""
+
+    @property
+    def is_of_a_key(self) -> bool:
+        """True if only groups with one key are looked at; results are those of all keys."""
+        return self.key is not None and any(tally.probe.keys for tally in self.tallies)
 
 
 def state_of(plan: Plan, state: dict[str, Any]) -> dict[str, Any]:
@@ -95,9 +102,8 @@ class Observer:
         until_ms: int,
         key: str | None = None,
     ) -> None:
-        self.seen = Observations(rule, from_ms, until_ms)
+        self.seen = Observations(rule, from_ms, until_ms, key=key)
         self._rule = rule
-        self._key = key
         self._tallies: dict[str, Tally] = {}
         self._before: Mapping[str, int] = {}
         self._is_watching = False
@@ -181,7 +187,7 @@ class Observer:
                 engine.deploy(name, probe.plan, self._now_ms, shape=shape, make_row=make_row)
             if own is None and probe.stage != "events" and not self._is_fresh():
                 self.seen.cold_ms = self._now_ms
-            self._tallies[name] = Tally(probe, self._key)
+            self._tallies[name] = Tally(probe, self.seen.key)
         self.seen.tallies = list(self._tallies.values())
 
     # --- streams --------------------------------------------------------------------------------------------

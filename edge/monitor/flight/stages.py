@@ -34,7 +34,7 @@ class Stage:
 
 
 def stages_of(seen: Observations) -> list[Stage]:
-    """The stages of a rule, in the order of the events' way."""
+    """The stages of a rule, in the order of the events' way; without results where one key is asked for."""
     plan = seen.plan
     found = [_received(seen)]
     if plan is not None and plan.context is not None and len(plan.sources) == 1:
@@ -48,7 +48,7 @@ def stages_of(seen: Observations) -> list[Stage]:
     samples = next((tally for tally in seen.tallies if tally.probe.stage == "samples"), None)
     if samples is not None:
         found += [_windows(seen, found[-1], samples), _having(samples)]
-    if plan is None or not isinstance(plan.acts, SplitPlan | SetPlan):
+    if not seen.is_of_a_key and (plan is None or not isinstance(plan.acts, SplitPlan | SetPlan)):
         found.append(_output(seen, found[-1]))
     return found
 

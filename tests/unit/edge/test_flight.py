@@ -246,6 +246,26 @@ def test_conditions_in_the_partitions_of_a_context(world: World) -> None:
     assert why(world, "a", 60_000, "a").tallies[-1].rows == 25
 
 
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("a", ("fired", "with all keys it fired: 2 rows in 1 output, the last one 0 ms ago")),
+        ("pum", ("key", "none of 52 events and rows has the key 'pum'; there are a, b")),
+        ("bb", ("key", "none of 52 events and rows has the key 'bb'; did you mean 'b'?")),
+    ],
+)
+def test_a_key_that_is_asked_for(world: World, key: str, expected: tuple[str, str]) -> None:
+    world.write("s.yaml", STREAM)
+    sql = "SELECT k, sum(n) AS s FROM m GROUP BY k, COUNTWINDOW(50) HAVING sum(n) > 0"
+    world.write("a.yaml", rule("a", sql))
+    world.reload()
+    feed(world, 50)
+    seen = why(world, "a", 60_000, key)
+    found = findings(seen, Facts("a", world.clock.now_ms()))
+    assert (found[0].code, found[0].text) == expected
+    assert "output" not in [stage.name for stage in stages_of(seen)]
+
+
 def test_windows_in_a_context_go_on_from_the_snapshot(world: World) -> None:
     """What is asked for begins when each partition has five events in its window of ten."""
     sql = '"SELECT count(*) AS c FROM m#length_batch(10) HAVING count(*) > 10"'
