@@ -4,10 +4,10 @@
 
 A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of
 the same subject (`SUBJECTS`) is printed at most once per `REPEAT_MS`; the next line reports those omitted as
-`repeated=N`. The last one is printed late where no other follows, so that a log which ends with
-`mqtt.disconnected` is that of a gateway without connection. Exempt are results and the effects of a change
-of the rule files (`ALWAYS`). Registered secrets are replaced by `***` wherever they appear. Never logged:
-single events at info.
+`repeated=N`. The last one is printed late where no other follows, and before another event of the same thing,
+so that a log which ends with `mqtt.disconnected` is that of a gateway without connection. Exempt are results
+and the effects of a change of the rule files (`ALWAYS`). Registered secrets are replaced by `***` wherever
+they appear. Never logged: single events at info.
 """
 
 from __future__ import annotations
@@ -109,6 +109,11 @@ class LineFormatter(logging.Formatter):
         return redact(" ".join(parts))
 
 
+def _is_akin(one: Key, other: Key) -> bool:
+    """True for events of the same thing and subject, such as `journal.failed` and `journal.recovered`."""
+    return one[2:] == other[2:] and str(one[1]).partition(".")[0] == str(other[1]).partition(".")[0]
+
+
 class RepeatFilter(logging.Filter):
     """Lets the same event of the same subject pass once per `REPEAT_MS` and counts the others; the last of
     them goes to `emit` when the time is over."""
@@ -137,11 +142,14 @@ class RepeatFilter(logging.Filter):
                 self._hold(key, record)
                 return False
             self._held.pop(key, None)
+            akin = [self._let_go(other, now_ms) for other in list(self._held) if _is_akin(other, key)]
             if len(self._seen) >= REPEAT_KEYS_MAX:
                 self._seen.clear()
             self._seen[key] = (now_ms, 0)
         if repeated:
             record.repeated = repeated
+        for earlier in akin:
+            self._emit(earlier)
         return True
 
     def catch_up(self) -> None:

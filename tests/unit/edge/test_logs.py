@@ -93,6 +93,21 @@ def test_late_lines_come_in_the_order_of_their_times() -> None:
     assert [record.msg for record in limited.late] == ["lost", "connected"], "the last line is the last state"
 
 
+def test_a_held_line_comes_before_one_that_ends_what_it_says() -> None:
+    """A failure that is printed behind its recovery would look as if it went on."""
+    limited = Limited()
+    assert [limited.passes(at_ms, "disk.failed") for at_ms in (0, 1_000, 2_000)] == [True, False, False]
+    assert limited.passes(2_500, "disk.failed", rule="a")
+    assert not limited.passes(2_600, "disk.failed", rule="a")
+    assert limited.passes(2_700, "net.recovered")
+    assert limited.late == []
+    assert limited.passes(3_000, "disk.recovered")
+    assert [(record.msg, vars(record)["repeated"]) for record in limited.late] == [("disk.failed", 1)]
+    limited.now_ms = 30_000
+    limited.limiter.catch_up()
+    assert [vars(record).get("rule") for record in limited.late] == [None, "a"]
+
+
 def test_nothing_is_printed_late_that_another_line_has_replaced() -> None:
     limited = Limited()
     assert [limited.passes(at_ms) for at_ms in (0, 5_000, 10_000)] == [True, False, True]
