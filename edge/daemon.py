@@ -337,7 +337,7 @@ class Daemon:
         actions = [action for rule_id in self.manager.running for action in self.outbox.actions(rule_id)]
         for action in actions:
             action.delivery.begin_close(deadline_ms)
-        left = sum(action.delivery.close(deadline_ms) for action in actions)
+        left = sum(action.delivery.close(deadline_ms) + len(action.waiting) for action in actions)
         if left:
             log.warning("sinks.unfinished", extra={"results": left, "note": "stored, sent at the next start"})
 

@@ -264,16 +264,21 @@ def test_a_signal_before_the_start_is_done_is_no_failure(tmp_path: Path, number:
 def test_a_dead_sink_does_not_hold_up_the_stop_and_its_results_are_sent_later(
     broker: Mosquitto, tmp_path: Path
 ) -> None:
-    dead = HOT.replace("{file: {path: hot.jsonl, sendSingle: true}}", "{rest: {url: 'http://127.0.0.1:1/x'}}")
+    dead = HOT.replace(
+        "{file: {path: hot.jsonl, sendSingle: true}}",
+        "{rest: {url: 'http://127.0.0.1:1/x', bufferLength: 1}}",
+    )
     with (
         daemon(tmp_path, broker.url, {"hot.yaml": dead}, PENSTOCK__SHUTDOWN_TIMEOUT_MS="1500") as gateway,
         publisher(broker.port) as plant,
     ):
         gateway.wait_ready()
-        plant.send("plant/a", {"device": "p1", "temp": 61.5})
+        for number in range(5):
+            plant.send("plant/a", {"device": f"p{number}", "temp": 61.5})
+        wait_for(lambda: gateway.status()["rules"]["hot"]["actions"][0]["queued"] == 5, what="five results")
         wait_for(lambda: gateway.status()["rules"]["hot"]["actions"][0]["retried"], what="a failed attempt")
         assert gateway.stop() == 0
-        assert "sinks.unfinished" in gateway.log()
+        assert "event=sinks.unfinished results=5 " in gateway.log()
         gateway.start()
         gateway.wait_ready()
-        assert gateway.status()["rules"]["hot"]["actions"][0]["queued"] == 1
+        assert gateway.status()["rules"]["hot"]["actions"][0]["queued"] == 5
