@@ -7,10 +7,11 @@ import http.client
 import ssl
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from edge.clock import Clock
 from edge.intake.sources.registry import (
+    BadSource,
     SourceEnvironment,
     SourceKind,
     http_address,
@@ -44,6 +45,10 @@ class HttpPullSettings(TlsSettings):
     The address is `url` with the stream's DATASOURCE behind it; DATASOURCE alone may be the whole address. An
     answer other than 2xx is counted and logged, and the request is repeated at the next interval. If it is
     401 and there is `oAuth`, a new token is asked for, and the request repeated at once.
+
+    The address behind its host, `body` and `headers` may hold fields of the token, and two instants in
+    milliseconds since the epoch: `{{.PullTime}}` of this request, `{{.LastPullTime}}` of the last one that
+    was answered, one interval before the first.
     """
 
     url: Text = Field("", description="http or https")
@@ -51,13 +56,19 @@ class HttpPullSettings(TlsSettings):
     interval: DurationMs = Field(10_000, ge=1, description="time between two requests")
     timeout: DurationMs = Field(5000, ge=1, description="time for connecting and for the answer")
     incremental: bool = Field(False, description="leave out an answer that is the same as the one before")
-    body: str = Field("", description="what is sent with the request")
+    body: str = Field("", description="what is sent with the request; may hold '{{.PullTime}}' and its kin")
     body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field("json")
     headers: Headers = Field(default_factory=dict, description="further headers, with fields of the token")
     o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
     response_type: Literal["code", "body"] = Field(
         "code", description="body: an answer with code other than 200 fails"
     )
+
+    @field_validator("url", "body")
+    @classmethod
+    def _is_a_template(cls, text: object) -> Any:
+        template_of(text)
+        return text
 
 
 class HttpPullSource(WorkerSource):
@@ -69,7 +80,10 @@ class HttpPullSource(WorkerSource):
     ) -> None:
         super().__init__(stream, clock)
         self._url = url
+        self._address = template_of(url)
+        self._body = template_of(settings.body)
         self._settings = settings
+        self._answered_ms: int | None = None
         self._bytes_max = bytes_max
         self._tls: ssl.SSLContext | None = None
         self._last = b""
@@ -89,23 +103,31 @@ class HttpPullSource(WorkerSource):
             wait_ms = max(1, self._settings.interval - (self._clock.monotonic_ms() - began_ms))
 
     def _pull(self) -> None:
-        settings = self._settings
-        status, answer = self._request({}) if self._tokens is None else self._tokens.exchange(self._request)
+        settings, now_ms = self._settings, self._clock.now_ms()
+        before_ms = now_ms - settings.interval if self._answered_ms is None else self._answered_ms
+        times = {"PullTime": now_ms, "LastPullTime": before_ms}
+
+        def request(token: dict[str, Any]) -> tuple[int, bytes]:
+            return self._request({**token, **times})
+
+        status, answer = request({}) if self._tokens is None else self._tokens.exchange(request)
         if not (status == 200 if settings.response_type == "body" else 200 <= status < 300):
             self._failed(f"HTTP {status}")
             return
+        self._answered_ms = now_ms
         digest = hashlib.sha256(answer).digest()
         if answer and not (settings.incremental and digest == self._last):
             self._deliver([(topic_of(self.name), answer, None, 0)])
         self._last = digest
 
-    def _request(self, token: dict[str, Any]) -> tuple[int, bytes]:
+    def _request(self, values: dict[str, Any]) -> tuple[int, bytes]:
         settings = self._settings
-        headers = {name: template.render(token) for name, template in self._headers.items()}
-        body = settings.body.encode() if settings.body and settings.body_type != "none" else None
+        headers = {name: template.render(values) for name, template in self._headers.items()}
+        sends = settings.body and settings.body_type != "none"
+        body = self._body.render(values).encode() if sends else None
         if body is not None:
             headers = {"Content-Type": _CONTENT_TYPES[settings.body_type], **headers}
-        return self._exchange(self._url, settings.method.upper(), headers, body)
+        return self._exchange(self._address.render(values), settings.method.upper(), headers, body)
 
     def _exchange(
         self, url: str, method: str, headers: dict[str, str], body: bytes | None
@@ -129,6 +151,10 @@ class HttpPullSource(WorkerSource):
 
 def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:
     url = http_address(stream.datasource, reveal(settings.url), "httppull")
+    try:
+        template_of(url)
+    except ValueError as error:
+        raise BadSource("DATASOURCE", f"is no template: {error}") from None
     return HttpPullSource(stream.name, url, settings, environment.clock, environment.bytes_max)
 
 
