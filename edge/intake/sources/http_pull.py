@@ -7,6 +7,7 @@ import http.client
 import ssl
 from typing import Any, Literal
 
+import msgspec
 from pydantic import Field, field_validator
 
 from edge.clock import Clock
@@ -61,7 +62,7 @@ class HttpPullSettings(TlsSettings):
     headers: Headers = Field(default_factory=dict, description="further headers, with fields of the token")
     o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
     response_type: Literal["code", "body"] = Field(
-        "code", description="body: an answer with code other than 200 fails"
+        "code", description="body: each object of an answer has a `code`, and fails outside of 200 to 299"
     )
 
     @field_validator("url", "body")
@@ -111,8 +112,11 @@ class HttpPullSource(WorkerSource):
             return self._request({**token, **times})
 
         status, answer = request({}) if self._tokens is None else self._tokens.exchange(request)
-        if not (status == 200 if settings.response_type == "body" else 200 <= status < 300):
+        if not 200 <= status < 300:
             self._failed(f"HTTP {status}")
+            return
+        if settings.response_type == "body" and (fault := _fault_in(answer)):
+            self._failed(fault)
             return
         self._answered_ms = now_ms
         digest = hashlib.sha256(answer).digest()
@@ -147,6 +151,21 @@ class HttpPullSource(WorkerSource):
 
     def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
         return self._exchange(url, "POST", {"Content-Type": "application/json", **headers}, body.encode())
+
+
+def _fault_in(answer: bytes) -> str | None:
+    """Why an answer is no success by its own words: each of its objects has a code from 200 to 299."""
+    try:
+        found = msgspec.json.decode(answer)
+    except msgspec.DecodeError:
+        return "the answer is no JSON, so it has no code"
+    for item in found if isinstance(found, list) else [found]:
+        code = item.get("code") if isinstance(item, dict) else None
+        if isinstance(code, bool) or not isinstance(code, int | float):
+            return "the answer has no code"
+        if not 200 <= code < 300:
+            return f"the answer has code {code}"
+    return None
 
 
 def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:

@@ -1,4 +1,4 @@
-"""Requests of `httppull`, and the instants that they hold."""
+"""Requests of `httppull`: the instants that they hold, and the answers that count as failures."""
 
 from __future__ import annotations
 
@@ -63,3 +63,24 @@ def test_the_body_and_the_address_hold_fields_of_the_token() -> None:
 def test_a_template_that_cannot_be_read_is_refused(key: str) -> None:
     with pytest.raises(ValidationError, match=key):
         HttpPullSettings.model_validate({key: "http://h/x?y={{.PullTime"})
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "passes"),
+    [
+        (200, '{"code": 200, "data": 1}', True),
+        (201, '[{"code": 200}, {"code": 204.0}]', True),
+        (200, '{"code": 500}', False),
+        (200, '[{"code": 200}, {"code": 404}]', False),
+        (200, '{"data": 1}', False),
+        (200, '{"code": "200"}', False),
+        (200, "no JSON", False),
+        (200, "7", False),
+        (404, '{"code": 200}', False),
+    ],
+)
+def test_the_code_in_a_body_decides_where_it_is_asked(status: int, text: str, passes: bool) -> None:
+    source = Asked([(status, text)], responseType="body")
+    assert source.texts == ([text.encode()] if passes else [])
+    assert source.stats["errors"] == (not passes)
+    assert Asked([(200, text)]).texts == [text.encode()]
