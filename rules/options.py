@@ -136,6 +136,9 @@ class Options(Model):
     )
     debug: bool = Field(False, description="no effect: the log level is the gateway's")
     log_filename: str = Field("", description="no effect: the gateway writes one log")
+    enable_rule_tracer: bool = Field(
+        False, description="no effect: 'penstock why' says of each rule why it fired"
+    )
     plan_optimize_strategy: dict[str, Any] | None = Field(
         None,
         description="no effect: the planner chooses the strategy; results never depend on it",
@@ -191,6 +194,7 @@ INERT: dict[str, tuple[Any, ...]] = {
     "restartStrategy": ({},),
     "debug": (False,),
     "logFilename": ("",),
+    "enableRuleTracer": (False,),
     "planOptimizeStrategy": ({},),
     "enableSaveStateBeforeStop": (True, False),
     "forceExitTimeout": (0,),

@@ -16,12 +16,15 @@ def test_options_as_the_tools_of_ekuiper_write_them_get_no_note() -> None:
         "checkpointInterval": "5m0s", "forceExitTimeout": "0s", "restartStrategy": strategy,
         "cron": "", "duration": "", "cronDatetimeRange": None,
         "planOptimizeStrategy": {"enableIncrementalWindow": False}, "experiment": None,
+        "enableRuleTracer": False,
     }  # fmt: skip
     rule = {"id": "r", "sql": "SELECT * FROM s", "actions": [{"nop": {}}], "options": options}
     text = json.dumps({"streams": ['CREATE STREAM s () WITH (DATASOURCE="s")'], "rules": [rule]})
     assert load_text(text).problems == []
     options |= {"planOptimizeStrategy": {"enableIncrementalWindow": True}, "checkpointInterval": "1m"}
+    options["enableRuleTracer"] = True
     assert [found.message.split()[0] for found in load_text(json.dumps({"rules": [rule]})).problems] == [
         "'checkpointInterval'",
         "'planOptimizeStrategy'",
+        "'enableRuleTracer'",
     ]
