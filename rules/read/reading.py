@@ -149,9 +149,10 @@ class LoadedStream:
         )
 
     def option_problem(self, option: str, problem: Problem) -> FileProblem:
-        """A problem with an option of the statement, at the option if it is written."""
+        """A problem with an option of the statement, at the option if it is written, else where it begins."""
         spans = (written.span for written in self.statement.options if written.key.upper() == option)
-        return self.problem(record.replace(problem, span=next(spans, Span(0, 1))))
+        start = self.statement.span.start
+        return self.problem(record.replace(problem, span=next(spans, Span(start, start + 1))))
 
 
 Declaration = TypeVar("Declaration")
