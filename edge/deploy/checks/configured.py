@@ -69,7 +69,8 @@ def _complaints(stream: Stream, configured: Configured) -> Iterator[Complaint]:
             yield "CONF_KEY", Problem("E101", f"CONF_KEY '{key}' of '{stream.name}' {reason}")
         return
     store = kinds()[name] if is_store(stream) else None
-    kind = store or source_kind(name)
+    source = None if store is not None else source_kind(name)
+    kind = store or source
     if kind is None:
         return
     if kind.name == PUSHED and not configured.takes_pushes:
@@ -79,6 +80,8 @@ def _complaints(stream: Stream, configured: Configured) -> Iterator[Complaint]:
         settings = settings_of(kind, stream, configured)
         if store is not None:
             store.make(stream, settings, LookupEnvironment(Path()))  # what it refuses, the start refuses
+        if source is not None:
+            source.check(stream, settings)
     except BadSource as error:
         yield error.option, Problem("E101", f"{error.option} of '{stream.name}': {error}")
         return

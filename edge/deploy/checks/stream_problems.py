@@ -28,6 +28,10 @@ Complaint = tuple[str, Problem]
 """An option of a stream or table, and what is wrong with it."""
 
 
+WITHOUT_DATASOURCE = ("simulator", "httppull")
+"""Types whose settings say enough; those of httppull may stand in the gateway's configuration."""
+
+
 def stream_problems(compiled: Compiled) -> list[FileProblem]:
     """The problems of streams and tables that need no configuration of a gateway."""
     return [
@@ -101,8 +105,7 @@ def _of_store(stream: Stream, name: str) -> Iterator[Complaint]:
 
 def _of_source(stream: Stream, kind: SourceKind) -> Iterator[Complaint]:
     called = _called(stream)
-    is_pulled = kind.name == "httppull" and "CONF_KEY" in stream.options  # its section has the address
-    if kind.name != "simulator" and not (stream.datasource or is_pulled):
+    if kind.name not in WITHOUT_DATASOURCE and not stream.datasource:
         hint = "write the file's name, or the path of the address"
         yield "DATASOURCE", _error(f"{called} has no DATASOURCE", hint)
     try:

@@ -168,13 +168,19 @@ def _fault_in(answer: bytes) -> str | None:
     return None
 
 
-def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:
+def _address(stream: Stream, settings: HttpPullSettings) -> str:
+    """Where the stream's messages are requested; a template behind the host. Raises `BadSource`."""
     url = http_address(stream.datasource, reveal(settings.url), "httppull")
     try:
         template_of(url)
     except ValueError as error:
         raise BadSource("DATASOURCE", f"is no template: {error}") from None
+    return url
+
+
+def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:
+    url = _address(stream, settings)
     return HttpPullSource(stream.name, url, settings, environment.clock, environment.bytes_max)
 
 
-register_source(SourceKind("httppull", HttpPullSettings, _make))
+register_source(SourceKind("httppull", HttpPullSettings, _make, check=_address))

@@ -118,12 +118,13 @@ Make = Callable[[Stream, Any, SourceEnvironment], Source]
 
 class SourceKind(Record):
     """A kind of source. `row_format`: how it encodes rows, whatever the stream's FORMAT; None
-    where FORMAT decides."""
+    where FORMAT decides. `check`: raises `BadSource` if a stream and its complete settings do not fit."""
 
     name: str
     settings: type[Model]
     make: Make
     row_format: Callable[[Any], str | None] = lambda settings: None
+    check: Callable[[Stream, Any], object] = lambda stream, settings: None
 
 
 _kinds: dict[str, SourceKind] = {}

@@ -56,6 +56,7 @@ CONFIGURED = configured_of(CONFIG)
         ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plant"', None),
         ('TYPE="httppull", CONF_KEY="plant"', None),
         ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plan"', "no section of the gateway's sources.httppull"),
+        ('DATASOURCE="/x?t={{.PullTime}}", TYPE="httppull", CONF_KEY="plant"', None),
     ],
 )
 def test_names_of_the_configuration(tmp_path: Path, options: str, message: str | None) -> None:
@@ -86,6 +87,31 @@ def test_streams_without_conf_key_take_the_default_section() -> None:
     ).brokers
     assert names.of_stream({}) == names.of_stream({"CONF_KEY": "default"}) == "default"
     assert CONFIGURED.brokers.of_stream({}) == CONFIGURED.brokers.of_stream({"CONF_KEY": "near"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "section", "message"),
+    [
+        ("", {"url": "http://h"}, None),
+        (', DATASOURCE="/x"', {"url": "http://h"}, None),
+        (', EXTRA=\'{"url": "http://h"}\'', {}, None),
+        (', DATASOURCE="http://h/x"', {}, None),
+        ("", {}, "'' is no address: write http://host/path, or set url in sources.httppull"),
+        (', DATASOURCE="/x"', {}, "'/x' is no address"),
+        (', DATASOURCE="/x?t={{.PullTime"', {"url": "http://h"}, "is no template"),
+    ],
+)
+def test_an_address_that_is_asked_may_be_that_of_the_default_section(
+    tmp_path: Path, options: str, section: dict[str, str], message: str | None
+) -> None:
+    configured = configured_of(Config.model_validate({"sources": {"httppull": {"default": section}}}))
+    first = 'CREATE STREAM t () WITH (DATASOURCE="t");\n'
+    text = f'{first}CREATE STREAM s () WITH (TYPE="httppull"{options});'
+    (tmp_path / "s.sql").write_text(text, "utf-8")
+    rule = "rules: {r: {sql: SELECT * FROM t, actions: [log: {}]}}\n"
+    found = [error for error in errors(tmp_path, rule, configured) if "E101" in error]
+    assert found == [] if message is None else len(found) == 1 and message in found[0], found
+    assert message is None or found[0].startswith(":2:" if "DATASOURCE" in options else ":2:1:")
 
 
 @pytest.mark.parametrize(("connection", "is_known"), [("db", True), ("sql.db", True), ("dbb", False)])
