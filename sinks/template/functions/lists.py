@@ -48,8 +48,17 @@ def _picked(value: Value, names: tuple[Any, ...], *, wanted: bool) -> dict[str, 
 
 
 def _merge(*objects: Any) -> dict[str, Any]:
-    """One object of several; the entries of the first win."""
-    return {key: item for value in reversed(objects) for key, item in _object(value, "merge").items()}
+    """One object of several, and of the objects in them. The first value of a name counts that is not
+    empty."""
+    merged: dict[str, Any] = {}
+    for value in objects:
+        for key, item in _object(value, "merge").items():
+            before = merged.get(key)
+            if isinstance(before, dict) and isinstance(item, dict):
+                merged[key] = _merge(before, item)
+            elif key not in merged or not is_true(before):
+                merged[key] = item
+    return merged
 
 
 def _without(value: object, *items: Any) -> list[Any]:
@@ -99,6 +108,8 @@ FUNCTIONS: dict[str, Function] = {
     "pick": Function(lambda value, *names: _picked(_object(value, "pick"), names, wanted=True), 1, None),
     "omit": Function(lambda value, *names: _picked(_object(value, "omit"), names, wanted=False), 1, None),
     "merge": Function(_merge, 1, None),
-    "keys": Function(lambda value: sorted(_object(value, "keys")), 1, 1),
+    "keys": Function(
+        lambda *objects: [key for value in objects for key in sorted(_object(value, "keys"))], 1, None
+    ),
     "values": Function(lambda value: [item for _, item in sorted(_object(value, "values").items())], 1, 1),
 }
