@@ -7,7 +7,7 @@ not here is `now`, which is the instant of the result that is being rendered.
 
 from __future__ import annotations
 
-from sinks.template.functions import dates, general, lists, numbers, printing, texts
+from sinks.template.functions import dates, general, lists, numbers, paths, patterns, printing, texts
 from sinks.template.functions.general import LAZY
 from sinks.template.functions.printing import wrong_format
 from sinks.template.functions.registry import Function
@@ -16,6 +16,8 @@ FUNCTIONS: dict[str, Function] = {
     **general.FUNCTIONS,
     **printing.FUNCTIONS,
     **texts.FUNCTIONS,
+    **patterns.FUNCTIONS,
+    **paths.FUNCTIONS,
     **numbers.FUNCTIONS,
     **lists.FUNCTIONS,
     **dates.FUNCTIONS,

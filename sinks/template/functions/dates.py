@@ -80,11 +80,22 @@ def _duration(text: object) -> timedelta:
     )
 
 
+def _modified(duration: object, value: object) -> datetime:
+    return _moment(value) + _duration(duration)
+
+
+def _html_date_in_zone(value: object, zone: object) -> str:
+    return _date_in_zone("2006-01-02", value, zone)
+
+
 FUNCTIONS: dict[str, Function] = {
     "date": Function(lambda layout, value: _written(_moment(value), str(layout)), 2, 2),
     "dateInZone": Function(_date_in_zone, 3, 3),
     "date_in_zone": Function(_date_in_zone, 3, 3),
     "htmlDate": Function(lambda value: f"{_moment(value):%Y-%m-%d}", 1, 1),
     "unixEpoch": Function(lambda value: int(_moment(value).timestamp()), 1, 1),
-    "dateModify": Function(lambda duration, value: _moment(value) + _duration(duration), 2, 2),
+    "htmlDateInZone": Function(_html_date_in_zone, 2, 2),
+    **dict.fromkeys(
+        ("dateModify", "date_modify", "mustDateModify", "must_date_modify"), Function(_modified, 2, 2)
+    ),
 }

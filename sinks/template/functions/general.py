@@ -140,4 +140,7 @@ FUNCTIONS: dict[str, Function] = {
     "mustFromJson": Function(_from_json, 1, 1),
     "mustToJson": Function(json_text, 1, 1),
     "toRawJson": Function(json_text, 1, 1),
+    "mustToRawJson": Function(json_text, 1, 1),
+    "mustToPrettyJson": Function(_pretty, 1, 1),
+    "mustSlice": Function(_slice, 1, 3),
 }

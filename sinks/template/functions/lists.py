@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sinks.template.functions.registry import Function
+from sinks.template.functions.texts import whole_number
 from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError
 from sql.functions.limits import ELEMENTS_MAX
@@ -42,23 +43,61 @@ def _until(count: object) -> list[int]:
     return list(range(count))
 
 
+def _until_step(start: object, stop: object, step: object) -> list[int]:
+    """From `start` in steps, without `stop`; nothing where the step leads away from it."""
+    first, end, by = (whole_number(value, "untilStep") for value in (start, stop, step))
+    numbers = range(first, end, by) if by else range(0)
+    if len(numbers) > ELEMENTS_MAX:
+        raise DataError(f"template: untilStep makes at most {ELEMENTS_MAX} numbers")
+    return list(numbers)
+
+
+def _seq(*bounds: object) -> str:
+    """`seq end` from 1, `seq start end`, `seq start step end`: numbers with spaces between, both ends in."""
+    numbers = [whole_number(value, "seq") for value in bounds]
+    if not numbers:
+        return ""
+    first, end = numbers[0] if len(numbers) > 1 else 1, numbers[-1]
+    one = -1 if end < first else 1
+    step = numbers[1] if len(numbers) == 3 else one
+    if step * one <= 0:
+        return ""
+    return " ".join(map(str, _until_step(first, end + one, step)))
+
+
+def _chunk(size: object, value: object) -> list[list[Any]]:
+    """Lists of so many elements, the last with the rest."""
+    count, items = whole_number(size, "chunk"), _list(value, "chunk")
+    if count <= 0:
+        raise DataError("template: chunk needs a size above 0")
+    return [items[at : at + count] for at in range(0, len(items), count)]
+
+
 def _picked(value: Value, names: tuple[Any, ...], *, wanted: bool) -> dict[str, Any]:
     """The entries whose names are among these, or are not."""
     return {key: item for key, item in value.items() if (key in names) == wanted}
 
 
-def _merge(*objects: Any) -> dict[str, Any]:
-    """One object of several, and of the objects in them. The first value of a name counts that is not
-    empty."""
+def _merged(name: str, *objects: Any, overwrite: bool) -> dict[str, Any]:
+    """One object of several, and of the objects in them. The first value of a name counts that is not empty,
+    or with `overwrite` the last one."""
     merged: dict[str, Any] = {}
     for value in objects:
-        for key, item in _object(value, "merge").items():
+        for key, item in _object(value, name).items():
             before = merged.get(key)
             if isinstance(before, dict) and isinstance(item, dict):
-                merged[key] = _merge(before, item)
-            elif key not in merged or not is_true(before):
+                merged[key] = _merged(name, before, item, overwrite=overwrite)
+            elif key not in merged or (is_true(item) if overwrite else not is_true(before)):
                 merged[key] = item
     return merged
+
+
+def _merge(*objects: Any) -> dict[str, Any]:
+    return _merged("merge", *objects, overwrite=False)
+
+
+def _merge_overwrite(*objects: Any) -> dict[str, Any]:
+    return _merged("mergeOverwrite", *objects, overwrite=True)
 
 
 def _without(value: object, *items: Any) -> list[Any]:
@@ -81,7 +120,7 @@ def _dig(*names_default_value: Any) -> Any:
     return value
 
 
-FUNCTIONS: dict[str, Function] = {
+_PLAIN: dict[str, Function] = {
     "list": Function(lambda *values: list(values), 0, None),
     "first": Function(lambda value: next(iter(_list(value, "first")), None), 1, 1),
     "last": Function(lambda value: next(reversed(_list(value, "last")), None), 1, 1),
@@ -98,6 +137,9 @@ FUNCTIONS: dict[str, Function] = {
     "sortAlpha": Function(lambda value: sorted(map(print_value, _list(value, "sortAlpha"))), 1, 1),
     "has": Function(lambda item, value: key_of(item) in set(map(key_of, _list(value, "has"))), 2, 2),
     "until": Function(_until, 1, 1),
+    "untilStep": Function(_until_step, 3, 3),
+    "seq": Function(_seq, 0, 3),
+    "chunk": Function(_chunk, 2, 2),
     "without": Function(_without, 1, None),
     "toStrings": Function(lambda value: list(map(print_value, _list(value, "toStrings"))), 1, 1),
     "dict": Function(_dict, 0, None),
@@ -108,8 +150,24 @@ FUNCTIONS: dict[str, Function] = {
     "pick": Function(lambda value, *names: _picked(_object(value, "pick"), names, wanted=True), 1, None),
     "omit": Function(lambda value, *names: _picked(_object(value, "omit"), names, wanted=False), 1, None),
     "merge": Function(_merge, 1, None),
+    "mergeOverwrite": Function(_merge_overwrite, 1, None),
+    "deepCopy": Function(lambda value: value, 1, 1),
     "keys": Function(
         lambda *objects: [key for value in objects for key in sorted(_object(value, "keys"))], 1, None
     ),
     "values": Function(lambda value: [item for _, item in sorted(_object(value, "values").items())], 1, 1),
+}
+
+_MUST = (
+    *("append", "chunk", "compact", "deepCopy", "first", "has", "initial", "last", "merge", "mergeOverwrite"),
+    *("prepend", "rest", "reverse", "uniq", "without"),
+)
+"""Functions with a second name that begins with `must`; an error is a dead letter with either."""
+
+FUNCTIONS: dict[str, Function] = {
+    **_PLAIN,
+    **{f"must{name[0].upper()}{name[1:]}": _PLAIN[name] for name in _MUST},
+    "tuple": _PLAIN["list"],
+    "push": _PLAIN["append"],
+    "mustPush": _PLAIN["append"],
 }

@@ -55,10 +55,20 @@ def _over(compute: Callable[[Any, Any], Any], kind: Callable[[Any], Any]) -> Cal
     return lambda *values: reduce(compute, map(kind, values))
 
 
+def _from_octal(value: object) -> int:
+    """The number that a text or a number means as octal digits."""
+    text = str(_integer(value)) if isinstance(value, int | float) else str(value)
+    try:
+        return int(text, 8)
+    except ValueError:
+        raise DataError(f"template: toDecimal: {text[:40]!r} are no octal digits") from None
+
+
 FUNCTIONS: dict[str, Function] = {
     "int": Function(_integer, 1, 1),
     "int64": Function(_integer, 1, 1),
     "atoi": Function(_integer, 1, 1),
+    "toDecimal": Function(_from_octal, 1, 1),
     "float64": Function(lambda value: float(_float(value)), 1, 1),
     "add": Function(lambda *values: sum(map(_integer, values)), 1, None),
     "add1": Function(lambda value: _integer(value) + 1, 1, 1),

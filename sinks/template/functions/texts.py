@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import re
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,15 +15,15 @@ from sinks.template.functions.registry import Function
 from sinks.template.values import kind_of, print_value
 from sql.errors import DataError
 from sql.functions.limits import TEXT_CHARACTERS_MAX
-from sql.functions.notations.regex import compile_regex
 
 
-def _texts(function: Callable[..., Any]) -> Callable[..., Any]:
+def of_texts(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its arguments as text."""
     return lambda *values: function(*map(print_value, values))
 
 
-def _whole(value: object, name: str) -> int:
+def whole_number(value: object, name: str) -> int:
+    """An argument of the function called `name` that is a whole number."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -31,7 +32,7 @@ def _whole(value: object, name: str) -> int:
 
 
 def _repeat(count: object, text: object) -> str:
-    times, piece = _whole(count, "repeat"), print_value(text)
+    times, piece = whole_number(count, "repeat"), print_value(text)
     if times < 0 or times * len(piece) > TEXT_CHARACTERS_MAX:
         raise DataError(f"template: repeat makes at most {TEXT_CHARACTERS_MAX} characters")
     return piece * times
@@ -39,13 +40,13 @@ def _repeat(count: object, text: object) -> str:
 
 def _substr(start: object, end: object, text: object) -> str:
     """Characters from start to end; a negative start means the beginning, a negative end the end."""
-    first, last, whole = _whole(start, "substr"), _whole(end, "substr"), print_value(text)
+    first, last, whole = whole_number(start, "substr"), whole_number(end, "substr"), print_value(text)
     return whole[max(0, first) : last if 0 <= last <= len(whole) else None]
 
 
 def _trunc(length: object, text: object) -> str:
     """The first `length` characters; the last ones for a negative number."""
-    count, whole = _whole(length, "trunc"), print_value(text)
+    count, whole = whole_number(length, "trunc"), print_value(text)
     return whole[:count] if count >= 0 else whole[count:]
 
 
@@ -55,7 +56,7 @@ def _indent(count: object, text: object) -> str:
 
 
 def _abbrev(width: object, text: object) -> str:
-    most, whole = _whole(width, "abbrev"), print_value(text)
+    most, whole = whole_number(width, "abbrev"), print_value(text)
     return whole if len(whole) <= most or most < 4 else whole[: most - 3] + "..."
 
 
@@ -67,6 +68,19 @@ def _split(separator: str, text: str) -> dict[str, str]:
     return {
         f"_{number}": piece for number, piece in enumerate(text.split(separator) if separator else list(text))
     }
+
+
+def _split_n(separator: object, most: object, text: object) -> dict[str, str]:
+    """At most so many pieces, the last with the rest of the text; all of them for a negative number."""
+    count, mark, whole = whole_number(most, "splitn"), print_value(separator), print_value(text)
+    if count == 0:
+        return {}
+    if mark:
+        pieces = whole.split(mark, count - 1 if count > 0 else -1)
+    else:
+        head = list(whole) if count < 0 else list(whole[: count - 1])
+        pieces = head if len(head) == len(whole) else [*head, whole[len(head) :]]
+    return {f"_{number}": piece for number, piece in enumerate(pieces)}
 
 
 def _split_list(separator: str, text: str) -> list[str]:
@@ -85,66 +99,66 @@ def _decoded(text: str) -> str:
         raise DataError(f"template: b64dec: {error}") from None
 
 
+def _decoded_32(text: str) -> str:
+    try:
+        return base64.b32decode(text).decode()
+    except (binascii.Error, ValueError) as error:
+        raise DataError(f"template: b32dec: {error}") from None
+
+
+def _fail(reason: str) -> str:
+    raise DataError(f"template: {reason}")
+
+
 def _digest(algorithm: str) -> Callable[..., str]:
-    return _texts(lambda text: hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest())
-
-
-def _matches(pattern: str, text: str) -> bool:
-    return compile_regex(pattern).first(text) is not None
-
-
-def _find(pattern: str, text: str) -> str:
-    return compile_regex(pattern).first(text) or ""
-
-
-def _replace_all(pattern: str, text: str, by: str) -> str:
-    return compile_regex(pattern).replace(text, by)
+    return of_texts(lambda text: hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest())
 
 
 FUNCTIONS: dict[str, Function] = {
-    "upper": Function(_texts(str.upper), 1, 1),
-    "lower": Function(_texts(str.lower), 1, 1),
-    "swapcase": Function(_texts(str.swapcase), 1, 1),
-    "initials": Function(_texts(lambda text: "".join(word[0] for word in text.split())), 1, 1),
+    "upper": Function(of_texts(str.upper), 1, 1),
+    "lower": Function(of_texts(str.lower), 1, 1),
+    "swapcase": Function(of_texts(str.swapcase), 1, 1),
+    "initials": Function(of_texts(lambda text: "".join(word[0] for word in text.split())), 1, 1),
     "plural": Function(lambda one, many, count: one if count == 1 else many, 3, 3),
-    "title": Function(_texts(_title), 1, 1),
+    "title": Function(of_texts(_title), 1, 1),
     "untitle": Function(
-        _texts(lambda text: re.sub(r"(?<!\w)\w", lambda match: match[0].lower(), text)), 1, 1
+        of_texts(lambda text: re.sub(r"(?<!\w)\w", lambda match: match[0].lower(), text)), 1, 1
     ),
-    "trim": Function(_texts(str.strip), 1, 1),
-    "trimAll": Function(_texts(lambda characters, text: text.strip(characters)), 2, 2),
-    "trimall": Function(_texts(lambda characters, text: text.strip(characters)), 2, 2),
-    "trimPrefix": Function(_texts(lambda part, text: text.removeprefix(part)), 2, 2),
-    "trimSuffix": Function(_texts(lambda part, text: text.removesuffix(part)), 2, 2),
-    "replace": Function(_texts(lambda old, new, text: text.replace(old, new)), 3, 3),
-    "contains": Function(_texts(lambda part, text: part in text), 2, 2),
-    "hasPrefix": Function(_texts(lambda part, text: text.startswith(part)), 2, 2),
-    "hasSuffix": Function(_texts(lambda part, text: text.endswith(part)), 2, 2),
+    "trim": Function(of_texts(str.strip), 1, 1),
+    "trimAll": Function(of_texts(lambda characters, text: text.strip(characters)), 2, 2),
+    "trimall": Function(of_texts(lambda characters, text: text.strip(characters)), 2, 2),
+    "trimPrefix": Function(of_texts(lambda part, text: text.removeprefix(part)), 2, 2),
+    "trimSuffix": Function(of_texts(lambda part, text: text.removesuffix(part)), 2, 2),
+    "replace": Function(of_texts(lambda old, new, text: text.replace(old, new)), 3, 3),
+    "contains": Function(of_texts(lambda part, text: part in text), 2, 2),
+    "hasPrefix": Function(of_texts(lambda part, text: text.startswith(part)), 2, 2),
+    "hasSuffix": Function(of_texts(lambda part, text: text.endswith(part)), 2, 2),
     "repeat": Function(_repeat, 2, 2),
     "substr": Function(_substr, 3, 3),
     "trunc": Function(_trunc, 2, 2),
     "abbrev": Function(_abbrev, 2, 2),
-    "nospace": Function(_texts(lambda text: "".join(text.split())), 1, 1),
+    "nospace": Function(of_texts(lambda text: "".join(text.split())), 1, 1),
     "indent": Function(_indent, 2, 2),
     "nindent": Function(lambda count, text: "\n" + _indent(count, text), 2, 2),
-    "quote": Function(_texts(lambda *texts: " ".join(map(json_text, texts))), 1, None),
-    "squote": Function(_texts(lambda *texts: " ".join(f"'{text}'" for text in texts)), 1, None),
+    "quote": Function(of_texts(lambda *texts: " ".join(map(json_text, texts))), 1, None),
+    "squote": Function(of_texts(lambda *texts: " ".join(f"'{text}'" for text in texts)), 1, None),
     "cat": Function(
         lambda *values: " ".join(print_value(value) for value in values if value is not None), 1, None
     ),
-    "split": Function(_texts(_split), 2, 2),
-    "splitList": Function(_texts(_split_list), 2, 2),
+    "split": Function(of_texts(_split), 2, 2),
+    "splitn": Function(_split_n, 3, 3),
+    "splitList": Function(of_texts(_split_list), 2, 2),
     "join": Function(_join, 2, 2),
     "toString": Function(print_value, 1, 1),
-    "regexMatch": Function(_texts(_matches), 2, 2),
-    "regexReplaceAll": Function(_texts(_replace_all), 3, 3),
-    "regexFind": Function(_texts(_find), 2, 2),
-    "b32enc": Function(_texts(lambda text: base64.b32encode(text.encode()).decode()), 1, 1),
-    "b64enc": Function(_texts(lambda text: base64.b64encode(text.encode()).decode()), 1, 1),
-    "b64dec": Function(_texts(_decoded), 1, 1),
-    "base64": Function(_texts(lambda text: base64.b64encode(text.encode()).decode()), 1, 1),
+    "b32enc": Function(of_texts(lambda text: base64.b32encode(text.encode()).decode()), 1, 1),
+    "b32dec": Function(of_texts(_decoded_32), 1, 1),
+    "b64enc": Function(of_texts(lambda text: base64.b64encode(text.encode()).decode()), 1, 1),
+    "b64dec": Function(of_texts(_decoded), 1, 1),
+    "base64": Function(of_texts(lambda text: base64.b64encode(text.encode()).decode()), 1, 1),
     "sha1sum": Function(_digest("sha1"), 1, 1),
     "sha256sum": Function(_digest("sha256"), 1, 1),
     "sha512sum": Function(_digest("sha512"), 1, 1),
     "md5sum": Function(_digest("md5"), 1, 1),
+    "adler32sum": Function(of_texts(lambda text: str(zlib.adler32(text.encode()))), 1, 1),
+    "fail": Function(of_texts(_fail), 1, 1),
 }
