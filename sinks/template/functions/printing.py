@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 from sinks.formats.json_text import json_text
@@ -66,7 +67,19 @@ def _format_verb(verb: str, flags: str, width: str, precision: str | None, value
         if isinstance(value, float) and not value.is_integer():
             raise DataError(f"template: printf %{verb} needs a whole number, not {value!r}")
         value = int(value)
+    if verb in "gG" and precision is None:
+        dot, verb = _shortest(verb, float(value))
     return str(f"%{flags}{width}{dot}{verb}" % value)
+
+
+def _shortest(verb: str, number: float) -> tuple[str, str]:
+    """Precision and verb that write a float with the fewest digits that mean it; from a million on, and below
+    0.0001, with an exponent."""
+    mantissa, _, exponent = f"{Decimal(repr(number)).normalize():E}".partition("E")
+    digits, power = sum(map(str.isdigit, mantissa)), int(exponent or 0)
+    if number and not -4 <= power < 6:
+        return f".{digits - 1}", "e" if verb == "g" else "E"
+    return f".{max(digits - 1 - power, 0)}", "f"
 
 
 def _print(*values: Any) -> str:

@@ -119,6 +119,26 @@ def test_texts(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        ("3.14159265", "3.14159265"),
+        ("1234567.5", "1.2345675e+06"),
+        ("1000000.0", "1e+06"),
+        ("999999.5", "999999.5"),
+        ("100000.0", "100000"),
+        ("-0.0001", "-0.0001"),
+        ("0.00001234567", "1.234567e-05"),
+        ("0.0", "0"),
+        ("21", "21"),
+    ],
+)
+def test_a_float_is_printed_with_the_fewest_digits_that_mean_it(number: str, expected: str) -> None:
+    assert rendered(f'printf "%g" {number}') == expected
+    assert rendered(f'printf "%12G" {number}') == f"{expected.upper():>12}"
+    assert rendered('printf "%.3g" 1234567.5') == "1.23e+06"
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ('fail "no unit"', "no unit"),
