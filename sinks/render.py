@@ -120,6 +120,8 @@ class Renderer:
         groups = self._by_target(rows, result.failed) if target is None else ((target, rows),)
         for target, group in groups:
             for unit in zip(group) if settings.send_single else (group,):  # tuples of one row, or all
+                if settings.send_single and settings.omit_if_empty and self._is_empty(unit[0]):
+                    continue
                 try:
                     self._add_message(result, unit, target, at_ms)
                 except (DataError, msgspec.MsgspecError, ValueError, OverflowError) as failure:
@@ -142,6 +144,10 @@ class Renderer:
         except DataError as failure:
             failed.append(Unrendered((row,), str(failure)))
             return []
+
+    def _is_empty(self, row: Row) -> bool:
+        """True if a row has no column to send."""
+        return not row if self._settings.send_nil_field else all(value is None for value in row.values())
 
     def _add_message(self, result: Rendered, rows: Sequence[Row], target: str, at_ms: int) -> None:
         """Render these rows as one message. Raises what says that they cannot be rendered."""

@@ -133,7 +133,9 @@ class SinkSettings(Model):
     """True if the sink takes payloads; otherwise it takes `Message.rows` and nothing is encoded."""
 
     send_single: bool = Field(False, description="one message per row instead of one array per result")
-    omit_if_empty: bool = Field(False, description="no message for a result without rows")
+    omit_if_empty: bool = Field(
+        False, description="no message for a result without rows, nor with sendSingle for a row of NULLs"
+    )
     fields: list[str] | None = Field(None, min_length=1, description="the columns to send, in this order")
     exclude_fields: list[str] = Field(default_factory=list, description="columns left out")
     data_field: str | None = Field(

@@ -70,6 +70,16 @@ def test_an_empty_result_is_an_empty_array_unless_omitted() -> None:
     assert payloads({"sendSingle": True}, rows()) == []
 
 
+def test_a_row_without_a_value_is_no_message_of_its_own_if_omitted() -> None:
+    some = rows({"ab": "hello1"}, {}, {"ab": None})
+    one = {"sendSingle": True}
+    assert payloads(one, some) == ['{"ab":"hello1"}', "{}", "{}"]
+    assert payloads(one | {"omitIfEmpty": True}, some) == ['{"ab":"hello1"}']
+    assert payloads(one | {"omitIfEmpty": True, "sendNilField": True}, some)[1:] == ['{"ab":null}']
+    assert payloads(one | {"omitIfEmpty": True, "dataTemplate": "{{.ab}}"}, some) == ["hello1"]
+    assert payloads({"omitIfEmpty": True}, rows({})) == ["[{}]"]
+
+
 def test_delimited_lines_quote_and_keep_columns_of_unequal_rows_apart() -> None:
     assert payloads(
         {"format": "delimited", "hasHeader": True}, rows({"a": 'x,"y"', "b": [1, 2]}, {"c": True, "a": "z"})
