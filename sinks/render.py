@@ -155,9 +155,9 @@ class Renderer:
         if self._writes_text:
             shaped, payload = rows, self._text(rows, at_ms).encode()
         else:
-            values = rows if self._template is None else self._values_of(self._text(rows, at_ms))
+            values, is_list = self._values(rows, at_ms)
             shaped = self._shape(values)
-            header, payload = self._encoded(shaped, values)
+            header, payload = self._encoded(shaped, is_list)
         # JSON writes NaN as null: a payload without that word has lost none.
         if b"null" in payload or not self._writes_json:
             result.non_finite += count_non_finite(shaped if self._template is None else rows)
@@ -171,15 +171,19 @@ class Renderer:
         assert self._template is not None
         return self._template.render(rows[0] if self._settings.send_single else rows, at_ms)
 
-    def _values_of(self, text: str) -> list[Any]:
-        """The output of the template, parsed as JSON, because columns are to be taken out of it."""
-        try:
-            value = msgspec.json.decode(text)
-        except msgspec.DecodeError as failure:
-            raise DataError(
-                f"dataTemplate gives no JSON, but fields are to be taken from it: {failure}"
-            ) from None
-        return value if isinstance(value, list) else [value]
+    def _values(self, rows: Sequence[Row], at_ms: int) -> tuple[Sequence[Any], bool]:
+        """The values that something is taken out of, and whether they make a list: the rows, or the output of
+        the template. What `dataField` holds in a single value decides by itself, as in eKuiper."""
+        values: Sequence[Any] = rows
+        is_list = not self._settings.send_single
+        if self._template is not None:
+            value = _parsed(self._text(rows, at_ms))
+            is_list = isinstance(value, list)
+            values = value if is_list else [value]
+        name = self._settings.data_field
+        if name is not None and len(values) == 1 and isinstance(values[0], dict):
+            is_list = isinstance(values[0].get(name), list)
+        return values, is_list
 
     def _shape(self, values: Sequence[Any]) -> Sequence[Any]:
         """The part of the values to send: their `dataField`, the columns chosen, and no NULL."""
@@ -190,8 +194,8 @@ class Renderer:
             values = [settings.chosen(value) if isinstance(value, dict) else value for value in values]
         return [*map(_without_null, values)] if self._drops_null else values
 
-    def _encoded(self, shaped: Sequence[Any], values: Sequence[Any]) -> tuple[bytes, bytes]:
-        """The column line, of a sink that appends, and the payload. `values`: what was shaped."""
+    def _encoded(self, shaped: Sequence[Any], is_list: bool) -> tuple[bytes, bytes]:
+        """The column line, of a sink that appends, and the payload."""
         settings = self._settings
         if not settings.encodes:
             return b"", b""
@@ -199,13 +203,7 @@ class Renderer:
             return self._delimited(shaped)
         if self._message_type is not None:
             return b"", message_of(self._message_type, shaped[0])
-        is_single = len(shaped) == 1 and (settings.send_single or self._gives_its_data(values))
-        return b"", json_bytes(shaped[0] if is_single else shaped)
-
-    def _gives_its_data(self, values: Sequence[Any]) -> bool:
-        """True for one row whose `dataField` is no list: the message is that value, as in eKuiper."""
-        name = self._settings.data_field
-        return name is not None and len(values) == 1 and not isinstance(values[0].get(name), list)
+        return b"", json_bytes(shaped if is_list else shaped[0])
 
     def _delimited(self, rows: Sequence[Any]) -> tuple[bytes, bytes]:
         """Columns have the order of `fields`, else of first appearance."""
@@ -216,6 +214,16 @@ class Renderer:
         if settings.appends:
             return header, lines
         return b"", header + lines.removesuffix(b"\n")  # nothing follows that needs the end of the line
+
+
+def _parsed(text: str) -> Any:
+    """The output of a template as JSON, because columns are to be taken out of it."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as failure:
+        raise DataError(
+            f"dataTemplate gives no JSON, but fields are to be taken from it: {failure}"
+        ) from None
 
 
 def _data_of(value: object, name: str) -> list[Any]:

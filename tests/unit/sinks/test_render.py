@@ -47,7 +47,12 @@ def payloads(settings: dict[str, Any], *emissions: Any) -> list[str]:
             {"dataTemplate": '{"d":{"v":"{{.dev}}"},"k":1}', "sendSingle": True, "dataField": "d"},
             ['{"v":"a"}', '{"v":"b"}'],
         ),
-        ({"dataTemplate": '{"v":1,"w":2}', "fields": ["w"]}, ['[{"w":2}]']),
+        ({"dataTemplate": '{"v":1,"w":2}', "fields": ["w"]}, ['{"w":2}']),
+        ({"dataTemplate": '[{"v":1,"w":2}]', "fields": ["w"]}, ['[{"w":2}]']),
+        (
+            {"dataTemplate": '[{"v":"{{.dev}}","w":2}]', "fields": ["v"], "sendSingle": True},
+            ['[{"v":"a"}]', '[{"v":"b"}]'],
+        ),
         ({"dataField": "temp"}, ["[21.5,22]"]),
         ({"format": "delimited"}, ["a,21.5,\nb,22,"]),
         (
@@ -96,6 +101,15 @@ def test_what_data_field_of_one_row_holds_is_the_message() -> None:
     assert payloads({"dataField": "value"}, rows({"value": {"v": 1}})) == ['{"v":1}']
     assert payloads({"dataField": "value", "fields": ["w"]}, rows({"value": {"v": 1, "w": 2}})) == ['{"w":2}']
     assert payloads({"dataField": "value"}, rows({"value": [{"v": 1}]})) == ['[{"v":1}]']
+
+
+def test_a_list_in_data_field_is_a_list_of_a_row_by_itself_too() -> None:
+    one = {"dataField": "data", "fields": ["a", "b"], "sendSingle": True}
+    nested = {"a": 5, "b": 6, "c": "world"}
+    some = rows({"a": 3, "data": [nested]}, {"data": nested}, {"data": [nested, nested]}, {"data": []})
+    assert payloads(one, some) == [
+        '[{"a":5,"b":6}]', '{"a":5,"b":6}', '[{"a":5,"b":6},{"a":5,"b":6}]', "[]",
+    ]  # fmt: skip
 
 
 def test_numbers_of_delimited_lines_have_no_exponent() -> None:
