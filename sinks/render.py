@@ -186,12 +186,15 @@ class Renderer:
         return values, is_list
 
     def _shape(self, values: Sequence[Any]) -> Sequence[Any]:
-        """The part of the values to send: their `dataField`, the columns chosen, and no NULL."""
+        """The part of the values to send: their `dataField` and the columns chosen. A message has each of its
+        `fields`; other columns are left out where they are NULL."""
         settings = self._settings
         if settings.data_field is not None:
             values = [inner for value in values for inner in _data_of(value, settings.data_field)]
         if self._chooses:
             values = [settings.chosen(value) if isinstance(value, dict) else value for value in values]
+            if settings.encodes and settings.row_fields is not None:
+                return values
         return [*map(_without_null, values)] if self._drops_null else values
 
     def _encoded(self, shaped: Sequence[Any], is_list: bool) -> tuple[bytes, bytes]:

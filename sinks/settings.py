@@ -136,7 +136,9 @@ class SinkSettings(Model):
     omit_if_empty: bool = Field(
         False, description="no message for a result without rows, nor with sendSingle for a row of NULLs"
     )
-    fields: list[str] | None = Field(None, min_length=1, description="the columns to send, in this order")
+    fields: list[str] | None = Field(
+        None, min_length=1, description="the columns to send, in this order; one that a row lacks is null"
+    )
     exclude_fields: list[str] = Field(default_factory=list, description="columns left out")
     data_field: str | None = Field(
         None, min_length=1, description="send the value of this column instead of the row"

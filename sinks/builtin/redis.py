@@ -241,8 +241,12 @@ class RedisSink:
 
     def _pairs(self, settings: RedisSettings, message: Message) -> list[tuple[str, bytes]]:
         if settings.key_type == "multiple":
-            columns = (pair for row in message.rows for pair in row.items())
-            return [(name, _text(value)) for name, value in columns if name != settings.rowkind_field]
+            return [
+                (name, _text(value))
+                for row in message.rows
+                for name, value in row.items()
+                if name != settings.rowkind_field and (value is not None or settings.send_nil_field)
+            ]
         if settings.field is None:
             return [(message.target, message.payload)]
         key = message.rows[0].get(settings.field) if message.rows else None

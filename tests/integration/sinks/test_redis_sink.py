@@ -46,7 +46,8 @@ def test_messages_are_stored_under_keys(gateway: Gateway, server: Redis) -> None
         rows({"d": "a", "n": 3}), 2
     )
     gateway.action("redis", settings(server, field="d", db=1)).submit(rows({"d": "k", "n": 4}), 3)
-    gateway.action("redis", settings(server, keyType="multiple")).submit(rows({"x": 5, "y": "z"}), 4)
+    multiple = settings(server, keyType="multiple", fields=["x", "y", "gap"])
+    gateway.action("redis", multiple).submit(rows({"x": 5, "y": "z"}), 4)
     gateway.action("redis", settings(server, key="list", dataType="list")).submit(rows({"n": 6}, {"n": 7}), 5)
     assert set(dict(gateway.await_receipts(5)).values()) == {"delivered"}
     found = client(server)
@@ -54,7 +55,7 @@ def test_messages_are_stored_under_keys(gateway: Gateway, server: Redis) -> None
     assert json.loads(found.get("dev-a")) == {"d": "a", "n": 3}
     assert 0 < found.ttl("dev-a") <= 100
     assert json.loads(client(server, 1).get("k"))["n"] == 4
-    assert (found.get("x"), found.get("y")) == (b"5", b"z")
+    assert (found.get("x"), found.get("y"), found.get("gap")) == (b"5", b"z", None)
     assert [json.loads(item)["n"] for item in found.lrange("list", 0, -1)] == [7, 6]
     found.close()
 

@@ -39,7 +39,10 @@ def payloads(settings: dict[str, Any], *emissions: Any) -> list[str]:
             {"sendNilField": True, "fields": ["gap", "dev"]},
             ['[{"gap":null,"dev":"a"},{"gap":null,"dev":"b"}]'],
         ),
-        ({"fields": ["temp", "dev", "gap"]}, ['[{"temp":21.5,"dev":"a"},{"temp":22,"dev":"b"}]']),
+        (
+            {"fields": ["temp", "dev", "gap"]},
+            ['[{"temp":21.5,"dev":"a","gap":null},{"temp":22,"dev":"b","gap":null}]'],
+        ),
         ({"excludeFields": ["temp"]}, ['[{"dev":"a"},{"dev":"b"}]']),
         ({"dataTemplate": "{{range .}}{{.dev}} {{end}}"}, ["a b "]),
         ({"dataTemplate": "{{.dev}}!", "sendSingle": True}, ["a!", "b!"]),
@@ -101,6 +104,15 @@ def test_what_data_field_of_one_row_holds_is_the_message() -> None:
     assert payloads({"dataField": "value"}, rows({"value": {"v": 1}})) == ['{"v":1}']
     assert payloads({"dataField": "value", "fields": ["w"]}, rows({"value": {"v": 1, "w": 2}})) == ['{"w":2}']
     assert payloads({"dataField": "value"}, rows({"value": [{"v": 1}]})) == ['[{"v":1}]']
+
+
+def test_each_of_the_fields_is_sent() -> None:
+    """What a row does not have is null, as eKuiper sends it; other NULLs are left out."""
+    some = rows({"a": 1, "b": 2}, {"a": 3, "c": {"d": None}}, {"data": 1})
+    expected = ['{"a":1,"b":2}', '{"a":3,"b":null}', '{"a":null,"b":null}']
+    assert payloads({"fields": ["a", "b"], "sendSingle": True}, some) == expected
+    assert payloads({"fields": ["d"], "dataField": "c"}, rows({"c": {"a": 1}})) == ['{"d":null}']
+    assert payloads({"excludeFields": ["b"], "sendSingle": True}, rows({"a": None, "b": 2})) == ["{}"]
 
 
 def test_a_list_in_data_field_is_a_list_of_a_row_by_itself_too() -> None:
