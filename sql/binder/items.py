@@ -178,14 +178,17 @@ def row_kind(
     group_by: tuple[Bound, ...],
     aggregates: list[AggregateCall],
     others: Iterable[Bound] = (),
+    *,
+    own: int | None = None,
 ) -> RowKind:
     """Which of the kinds of statements of epl.md 5.2 this is. `others`: expressions of other clauses that are
-    evaluated for each row."""
+    evaluated for each row. `own`: the number of a subquery's own sources; what is read around it is one for
+    all its rows."""
     if not (aggregates or group_by):
         return "plain"
     own_keys = [key for call in aggregates for key in call.group_by or ()]
     is_of_event = any(
-        event_read(value, group_by) is not None
+        event_read(value, group_by, own) is not None
         for value in (*(item.value for item in items), *others, *own_keys)
     )
     if group_by:

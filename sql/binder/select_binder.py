@@ -117,7 +117,11 @@ class SelectBinder:
             group_by=group_by,
             spreads=tuple(spreads.found),
             row_kind=row_kind(
-                items, group_by, binder.aggregates, self._beside_items(having, order_by, group_by)
+                items,
+                group_by,
+                binder.aggregates,
+                self._beside_items(having, order_by, group_by),
+                own=self.scope.own,
             ),
             having=having,
             order_by=order_by,

@@ -269,10 +269,13 @@ def columns_read(expressions: Iterable[Bound], source: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.column for part in reads if part.source == source and part.column))
 
 
-def event_read(bound: Bound, keys: tuple[Bound, ...]) -> Bound | None:
-    """The first part of an expression that reads the event itself, outside aggregates and group keys."""
+def event_read(bound: Bound, keys: tuple[Bound, ...], own: int | None = None) -> Bound | None:
+    """The first part of an expression that reads the event itself, outside aggregates and group keys. `own`:
+    the number of the statement's own sources, where sources of a statement around it stand behind them."""
     if bound in keys:
         return None
-    if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):
+    if isinstance(bound, Read) and (own is None or bound.source < own):
         return bound
-    return next(filter(None, (event_read(part, keys) for part in bound.parts())), None)
+    if isinstance(bound, Slot) and bound.kind in ("prev", "analytic"):
+        return bound
+    return next(filter(None, (event_read(part, keys, own) for part in bound.parts())), None)
