@@ -55,12 +55,11 @@ class RunningStatement(StatementCore):
         self.into = TableFold(self) if plan.into_table is not None else None
         self.is_of_table = self.joined is None and isinstance(self.windows[0], Pulled)
         """True if the rows of one table are looked up, and nothing makes the statement post."""
-        counts = self.is_of_table and (plan.aggregates or plan.group_by)
-        self.content = ContentReader(
-            self, self.sources, self.into, partial(count_rows, self) if counts else None
-        )
+        self.content = ContentReader(self, self.sources, self.into)
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self, self.content) if asks else Output(self, self.content)
+        if self.is_of_table and (plan.aggregates or plan.group_by):
+            self.content.count = partial(count_rows, self)  # its update goes to the output
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -190,7 +189,7 @@ class RunningStatement(StatementCore):
         kind, given = self.plan.row_kind, None if limit is None else limit.given
         output = self.plan.output
         mode = None if output is None else output.mode
-        holds = limit is not None and not isinstance(limit.condition, Always)
+        holds = limit is not None and not isinstance(limit.condition, Always) and not self.is_of_table
         if kind == "aggregate" and isinstance(given, Everything) and mode != "all" and holds:
             return [row.row for row in given.shown]  # rows held back are not in it yet
         if kind == "group" and mode != "snapshot" and not any(source.keeps for source in self.plan.sources):

@@ -24,18 +24,12 @@ from sql.plan.logical import Plan
 class ContentReader:
     """Makes rows of what one running statement holds."""
 
-    def __init__(
-        self,
-        statement: StatementCore,
-        sources: Sources,
-        into: TableFold | None,
-        count: Callable[[], None] | None,
-    ) -> None:
-        """`count`: counts the present rows, where they are looked up and never come as events."""
+    def __init__(self, statement: StatementCore, sources: Sources, into: TableFold | None) -> None:
         self.statement = statement
         self.sources = sources
         self.into = into
-        self.count = count
+        self.count: Callable[[], None] | None = None
+        """Counts the present rows, where they are looked up and never come as events."""
 
     def present_rows(self) -> list[Any]:
         """The rows of the present content, as `show` makes them."""
