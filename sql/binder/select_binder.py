@@ -99,6 +99,8 @@ class SelectBinder:
         items_of = ItemBinder(select, binder, send_meta=self.site.options.send_meta)
         bound = self._renamed(items_of.bind(spreads))
         items = tuple(replace(item, value=self._with_fixed_keys(item.value)) for item in bound)
+        if select.into_table is not None:
+            items = relation_binder.with_own_aggregates(binder, items)
         having = self._having(is_plain=not (group_by or binder.aggregates or binder.hits))
         order_by = tuple(map(self._criterion, select.order_by))
         output = None if select.output is None else OutputLimitBinder(binder).bind(select.output)

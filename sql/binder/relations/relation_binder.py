@@ -93,6 +93,21 @@ def bind_into(
     return IntoTable(stream.name, tuple(columns[index] for index in sorted(columns)), sets)
 
 
+def with_own_aggregates(binder: ExpressionBinder, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
+    """The items of `into table`: each reads an aggregate of its own, also where two columns of the table have
+    the same one."""
+    taken: set[int] = set()
+    out = []
+    for item in items:
+        if isinstance(item.value, Slot) and item.value.kind == "aggregate":
+            if item.value.key in taken:
+                binder.aggregates.append(binder.aggregates[item.value.key])
+                item = replace(item, value=replace(item.value, key=len(binder.aggregates) - 1))
+            taken.add(item.value.key)
+        out.append(item)
+    return tuple(out)
+
+
 def _check_column(
     problems: Problems, select: ast.Select, column: AggregateColumn | None, name: str, call: AggregateCall
 ) -> None:
