@@ -7,12 +7,14 @@ What a step puts out is the net change of its content.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
+from sql.algebra.table.lookup import Name
 from sql.algebra.table.search import Finder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.errors import Fail
@@ -26,6 +28,36 @@ def joined_event(sides: Sides, width: int, number: int = -1) -> Event:
     """A joined row to evaluate conditions with; sources not joined yet are NULL."""
     rows = [None if side is None else side.row for side in sides]
     return Event(tuple(rows + [None] * (width - len(rows))), 0, number)
+
+
+class JoinedBefore:
+    """The joined rows of the first sources of a chain, where all of these are only looked up: they are joined
+    whenever they are asked for."""
+
+    of_relation = False
+
+    def __init__(self, sources: Sequence[Pulled], width: int, rows: Callable[[], list[Sides]]) -> None:
+        """`sources`: those joined before; `rows` joins what they hold now."""
+        self.sources = sources
+        self.width = width
+        self.rows = rows
+        self.found: dict[Event, Sides] = {}
+
+    def content(self) -> Iterable[Event]:
+        rows = enumerate(self.rows())
+        self.found = {joined_event(sides, self.width, number): sides for number, sides in rows}
+        return self.found
+
+    def by_key(self, equal: tuple[Name, ...]) -> None:
+        return None
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> None:
+        return None
+
+    def sides(self, found: Event) -> Sides:
+        """The events of the query that make a row of the newest content."""
+        pairs = zip(self.sources, self.found[found], strict=True)
+        return tuple([None if event is None else source.own(event) for source, event in pairs])
 
 
 class StepCode:
@@ -43,24 +75,28 @@ class StepCode:
         self.to_right = Finder(
             join.on, place, before, stores[place], functions, nullable=before, reports=True
         )
-        looked_up = _looked_up(place, stores)
-        sought, left = (before, Rows(self.shape)) if looked_up is None else (0, looked_up)
+        looked_up = _looked_up(place, stores, list)
+        left = Rows(self.shape) if looked_up is None else looked_up
+        sought = 0 if isinstance(left, Pulled) else before
         self.to_left = Finder(join.on, sought, {place}, left, functions, nullable=before, reports=True)
 
 
 class Step:
     """One step of an outer join: the rows joined before, joined with source `place`."""
 
-    def __init__(self, code: StepCode, stores: Sequence[Store], fail: Fail) -> None:
-        """`fail` takes joined rows whose condition cannot be evaluated, which are no pairs."""
+    def __init__(
+        self, code: StepCode, stores: Sequence[Store], fail: Fail, before: Callable[[], list[Sides]]
+    ) -> None:
+        """`fail` takes joined rows whose condition cannot be evaluated, which are no pairs. `before` joins
+        the present rows of the sources before."""
         self.fail = fail
         self.reports = True
         """False while pairs are evaluated again, whose errors were reported when their rows came."""
         self.place, self.width = code.place, code.width
         self.left = Rows(code.shape)
         self.right = stores[code.place]
-        self.looked_up = _looked_up(code.place, stores)
-        """The first source, where its rows are only looked up and this step joins them."""
+        self.looked_up = _looked_up(code.place, stores, before)
+        """The sources before, where their rows are only looked up and this step joins them."""
         self.number = 0
         """The number of the newest row of the left side: rows of equal values are in order of arrival."""
         self.lefts: dict[Sides, Event] = {}
@@ -179,8 +215,8 @@ class Step:
         self.right.add(right)
         partners = self._lefts_of(right)
         if self.looked_up is not None:
-            rows: list[Sides] = [(self.looked_up.own(left), right) for left in partners]
-            self._show(right, rows or [(None, right)] * self.keeps_right, net)
+            rows: list[Sides] = [(*self.looked_up.sides(left), right) for left in partners]
+            self._show(right, rows or [(*self.nothing, right)] * self.keeps_right, net)
             return
         self.matches[right] = len(partners)
         for left in partners:
@@ -234,10 +270,14 @@ class Step:
         return out
 
 
-def _looked_up(place: int, stores: Sequence[Store]) -> Pulled | None:
-    """The first source where the step of this place is the first and the rows are only looked up."""
-    first = stores[0]
-    return first if place == 1 and isinstance(first, Pulled) else None
+def _looked_up(
+    place: int, stores: Sequence[Store], rows: Callable[[], list[Sides]]
+) -> Pulled | JoinedBefore | None:
+    """The sources before this place where their rows are only looked up, and those of this place are not."""
+    before = [store for store in stores[:place] if isinstance(store, Pulled)]
+    if len(before) < place or isinstance(stores[place], Pulled):
+        return None
+    return before[0] if place == 1 else JoinedBefore(before, len(stores), rows)
 
 
 def _count(net: Net, sides: Sides, by: int) -> None:
@@ -267,7 +307,9 @@ class Outer:
     def __init__(self, steps: Sequence[StepCode], stores: Sequence[Store], fail: Fail) -> None:
         """`fail` takes joined rows whose condition cannot be evaluated."""
         self.stores = stores
-        self.steps = [Step(code, stores, fail) for code in steps]
+        self.steps = [
+            Step(code, stores, fail, partial(self._joined_before, place)) for place, code in enumerate(steps)
+        ]
 
     def change(self, changes: Mapping[int, Delta]) -> Net:
         """The net change of the joined rows, from the rows that came and went by source."""
@@ -288,6 +330,9 @@ class Outer:
 
     def product(self) -> list[Sides]:
         return self._joined(self.steps)
+
+    def _joined_before(self, place: int) -> list[Sides]:
+        return self._joined(self.steps[:place])
 
     def _joined(self, steps: Iterable[Step]) -> list[Sides]:
         """The present rows of the first source, joined by the first steps."""

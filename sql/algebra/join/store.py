@@ -73,6 +73,10 @@ class Pulled(Operator):
         self.own: Callable[[Event], Event] = lambda event: event
         """Makes the row of the relation an event of the query, where joined rows are kept."""
 
+    def sides(self, found: Event) -> tuple[Event]:
+        """The event of the query that a row of the relation is."""
+        return (self.own(found),)
+
     def push(self, delta: Delta, now: int) -> list[Delta]:
         return []
 

@@ -99,12 +99,13 @@ def with_own_aggregates(binder: ExpressionBinder, items: tuple[ItemPlan, ...]) -
     taken: set[int] = set()
     out = []
     for item in items:
-        if isinstance(item.value, Slot) and item.value.kind == "aggregate":
-            if item.value.key in taken:
-                binder.aggregates.append(binder.aggregates[item.value.key])
-                item = replace(item, value=replace(item.value, key=len(binder.aggregates) - 1))
-            taken.add(item.value.key)
-        out.append(item)
+        value = item.value
+        if isinstance(value, Slot) and value.kind == "aggregate":
+            if value.key in taken:
+                binder.aggregates.append(binder.aggregates[value.key])
+                value = replace(value, key=len(binder.aggregates) - 1)
+            taken.add(value.key)
+        out.append(replace(item, value=value))
     return tuple(out)
 
 
