@@ -14,7 +14,7 @@ from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index, declare_expression
 from sql.binder.statements.event_types import check_types
 from sql.binder.statements.variables import bound_values, declare_variable, plan_variable
-from sql.catalog.streams import Catalog
+from sql.catalog.streams import Catalog, Stream
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.engine.engine import Engine
@@ -22,7 +22,7 @@ from sql.errors import DataError, Problems, SqlError
 from sql.functions.definition import Context
 from sql.language import parse
 from sql.plan.options import RuleOptions
-from sql.record import Record
+from sql.record import Record, replace
 from sql.syntax.declared_expressions import written_out
 
 
@@ -91,17 +91,25 @@ def _stream_of(at: StatementStart, statement: ast.CreateStream) -> bool:
     if known is not None and known.is_relation:
         why = f"'{statement.name}' is declared already, as a {known.kind}"
         raise SqlError.of("B551", why, statement.span, text=at.text)
-    at.catalog.define(statement, at.text)
+    stream = at.catalog.define(statement, at.text)
     at.engine.roster.forget_indexes()  # it may be of a type that statements read
     problems = Problems()
     for query in at.engine.queries.values():
         check_types(problems, query.plan, at.catalog, statement.span)
+    if known is not None and not known.derived and not _is_same(known, stream):
+        why = f"'{statement.name}' is declared already, otherwise"
+        problems.error("B551", why, statement.span, "give it another name")
     if problems.found:
         del at.catalog.streams[statement.name]
         if known is not None:
             at.catalog.add(known)
     problems.raise_if_any(at.text)
     return False
+
+
+def _is_same(known: Stream, stream: Stream) -> bool:
+    """True if a declaration says again what is known; another text, `copyfrom` say, may say the same."""
+    return replace(known, declared=()) == replace(stream, declared=())
 
 
 def _variable(at: StatementStart, statement: ast.CreateVariable) -> bool:

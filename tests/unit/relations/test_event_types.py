@@ -28,6 +28,15 @@ def test_a_type_declared_after_a_statement_feeds_it(engine: Engine) -> None:
     assert engine.counters("s")["events_in"] == 3
 
 
+def test_a_type_is_not_declared_again_otherwise(engine: Engine) -> None:
+    run_script(engine, "@name('s') select x from A", 0)
+    with pytest.raises(SqlError, match="1:1: B551 'A' is declared already, otherwise"):
+        run_script(engine, "create schema A (z string)", 0)
+    assert rows_of(engine, "A", {"x": 2}) == [{"x": 2}]
+    run_script(engine, "create schema A (x int); create schema C () inherits A", 0)
+    assert rows_of(engine, "C", {"x": 3}) == [{"x": 3}]
+
+
 def test_a_type_of_two_types_that_a_statement_reads_is_refused(engine: Engine) -> None:
     run_script(engine, "@name('s') select a.x as x, b.y as y from A#lastevent as a, B#lastevent as b", 0)
     with pytest.raises(SqlError, match="B108 an event of 'E' is one of 'A' and of 'B'"):
