@@ -7,11 +7,11 @@ and rows leave through the output (`sql.engine.statement.statement_output`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Delta, Event, merged
 from sql.algebra.event_store import EventStore
 from sql.algebra.join.passing import Passing
 from sql.algebra.join.store import Pulled
@@ -55,6 +55,9 @@ class RunningStatement(StatementCore):
         self.into = TableFold(self) if plan.into_table is not None else None
         self.is_of_table = self.joined is None and isinstance(self.windows[0], Pulled)
         """True if the rows of one table are looked up, and nothing makes the statement post."""
+        self.posts_once = bool(plan.order_by and plan.aggregates and plan.output is None) and self.joined is None
+        """True if all changes of a step are one: ORDER BY puts the rows of a step into one order, and those of
+        one aggregate at several moments have none."""
         self.content = ContentReader(self, self.sources, self.into)
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self, self.content) if asks else Output(self, self.content)
@@ -104,9 +107,16 @@ class RunningStatement(StatementCore):
         """All changes of one step, then its output."""
         new: list[Any] = []
         old: list[Any] = []
+        self.changes(deltas, new, old)
+        self.output.end_step(now_ms, new, old)
+
+    def changes(self, deltas: Iterable[Change], new: list[Any], old: list[Any]) -> None:
+        """The changes of one step, each for itself or all as one."""
+        if self.posts_once:
+            found = [delta for delta in deltas if isinstance(delta, Delta)]
+            deltas = [merged(found)] if found else []
         for delta in deltas:
             self.change(delta, new, old)
-        self.output.end_step(now_ms, new, old)
 
     def change(self, delta: Change, new: list[Any], old: list[Any]) -> None:
         """One change, through the text: its rows go to `new` and `old`, or as an update to the output."""
@@ -143,22 +153,24 @@ class RunningStatement(StatementCore):
         if self.sources.subqueries is not None:
             self.sources.subqueries.reach(self.now_ms)
         new, old = list[Any](), list[Any]()
-        for delta in self.sources.late_changes(now_ms):
-            self.change(delta, new, old)
-        while True:
-            due, tick = self.sources.next_due(), self.output.next_deadline()
-            if due is not None and due[0] <= now_ms and (tick is None or due[0] <= tick):
-                for delta in self.sources.due(due[1], due[2], now_ms):
-                    self.change(delta, new, old)
-            elif tick is not None and tick <= now_ms:
-                self.output.tick_after(new, old, now_ms)
-            else:
-                break
+        self.changes(self._due(new, old, now_ms), new, old)
         if self.output.is_pending:
             self.output.tick_after(new, old, now_ms)
         self.output.end_step(now_ms, new, old, is_timer=True)
         self.output.advance(now_ms)
         return self.take()
+
+    def _due(self, new: list[Any], old: list[Any], now_ms: int) -> Iterator[Change]:
+        """The changes that are due; the output limit acts between them."""
+        yield from self.sources.late_changes(now_ms)
+        while True:
+            due, tick = self.sources.next_due(), self.output.next_deadline()
+            if due is not None and due[0] <= now_ms and (tick is None or due[0] <= tick):
+                yield from self.sources.due(due[1], due[2], now_ms)
+            elif tick is not None and tick <= now_ms:
+                self.output.tick_after(new, old, now_ms)
+            else:
+                return
 
     def terminate(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
