@@ -124,8 +124,10 @@ class RedisSettings(_Server):
         """The key is said, once."""
         yield from super().faults()
         said = (self.key is not None) + (self.field is not None) + (self.key_type == "multiple")
-        if said != 1:
-            yield "one of 'key', 'field' and 'keyType: multiple' says under which key a message is stored"
+        if not said:
+            yield "'key', 'field' or 'keyType: multiple' must say where a message is stored"
+        if said > 1:
+            yield "only one of 'key', 'field' and 'keyType: multiple' says where a message is stored"
         if self.field is not None and not self.send_single:
             yield "'field' takes the key from a row; add 'sendSingle: true'"
         if self.rowkind_field is not None and not self.send_single:

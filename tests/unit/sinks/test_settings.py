@@ -73,6 +73,8 @@ NOTHING: Any = None
         ("rest", REST | {"oAuth": {"access": {"url": "ftp://h"}}}, "begins with http"),
         ("rest", REST | {"oAuth": {"access": {"url": "http://h", "expire": "soon"}}}, "number of seconds"),
         ("mqtt", MQTT | {"qos": 3}, "qos"),
+        ("redis", {"addr": "h:1"}, "'key', 'field' or 'keyType: multiple' must say where a message"),
+        ("redis", {"addr": "h:1", "key": "k", "field": "f"}, "only one of 'key', 'field' and 'keyType"),
         ("mqtt", MQTT | {"protocolVersion": "6"}, "protocolVersion"),
         ("mqtt", MQTT | {"password": "x"}, "needs 'username'"),
         ("influx2", INFLUX2 | LINES, "remove 'dataTemplate'"),
