@@ -79,7 +79,7 @@ class SourceJoin:
 
     def __call__(self, events: Iterable[Event], at_ms: int) -> Iterable[Event]:
         """The joined rows at an instant, in order of the first source's events, then of the second's, and so
-        on."""
+        on; behind a right join, in order of its right side's first."""
 
         def on_error(event: Event, error: BaseException) -> None:
             self.failed(event.row, error, at_ms)
@@ -114,9 +114,10 @@ class _Step:
         self.keys = len(pairs)
 
     def pairs(self, rows: Sequence[Event], others: Sequence[Event], on_error: OnError) -> list[Event]:
-        """The rows of the join; what has no partner stays as it is where the join is outer on its side."""
+        """The rows of the join, of a right join in the order of its right side. What has no partner stays as
+        it is where the join is outer on its side."""
         out: list[Event] = []
-        matched: set[Event] = set()
+        matched: dict[Event, list[Event]] = {}
         candidates = self._candidates(others, on_error)
         for row in rows:
             found = False
@@ -124,10 +125,13 @@ class _Step:
                 pair = self._pair(row, other)
                 if self._holds(pair, on_error):
                     out.append(pair)
-                    matched.add(other)
                     found = True
+                    if self.keeps_right:
+                        matched.setdefault(other, []).append(pair)
             if not found and self.keeps_left:
                 out.append(row)
+        if self.keeps_right and not self.keeps_left:
+            return [pair for other in others for pair in matched.get(other, (other,))]
         return [*out, *(other for other in others if other not in matched)] if self.keeps_right else out
 
     def _pair(self, row: Event, other: Event) -> Event:
