@@ -55,9 +55,10 @@ class RunningStatement(StatementCore):
         self.into = TableFold(self) if plan.into_table is not None else None
         self.is_of_table = self.joined is None and isinstance(self.windows[0], Pulled)
         """True if the rows of one table are looked up, and nothing makes the statement post."""
-        self.posts_once = bool(plan.order_by and plan.aggregates and plan.output is None) and self.joined is None
-        """True if all changes of a step are one: ORDER BY puts the rows of a step into one order, and those of
-        one aggregate at several moments have none."""
+        is_ordered = plan.order_by and plan.aggregates and plan.output is None
+        self.posts_once = self.joined is None and bool(is_ordered)
+        """True if all changes of a step are one: ORDER BY puts the rows of a step into one order, and those
+        of one aggregate at several moments have none."""
         self.content = ContentReader(self, self.sources, self.into)
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self, self.content) if asks else Output(self, self.content)
