@@ -108,16 +108,8 @@ class RunningStatement(StatementCore):
         """All changes of one step, then its output."""
         new: list[Any] = []
         old: list[Any] = []
-        self.changes(deltas, new, old)
+        change_all(self, deltas, new, old)
         self.output.end_step(now_ms, new, old)
-
-    def changes(self, deltas: Iterable[Change], new: list[Any], old: list[Any]) -> None:
-        """The changes of one step, each for itself or all as one."""
-        if self.posts_once:
-            found = [delta for delta in deltas if isinstance(delta, Delta)]
-            deltas = [merged(found)] if found else []
-        for delta in deltas:
-            self.change(delta, new, old)
 
     def change(self, delta: Change, new: list[Any], old: list[Any]) -> None:
         """One change, through the text: its rows go to `new` and `old`, or as an update to the output."""
@@ -154,24 +146,12 @@ class RunningStatement(StatementCore):
         if self.sources.subqueries is not None:
             self.sources.subqueries.reach(self.now_ms)
         new, old = list[Any](), list[Any]()
-        self.changes(self._due(new, old, now_ms), new, old)
+        change_all(self, due_changes(self, new, old, now_ms), new, old)
         if self.output.is_pending:
             self.output.tick_after(new, old, now_ms)
         self.output.end_step(now_ms, new, old, is_timer=True)
         self.output.advance(now_ms)
         return self.take()
-
-    def _due(self, new: list[Any], old: list[Any], now_ms: int) -> Iterator[Change]:
-        """The changes that are due; the output limit acts between them."""
-        yield from self.sources.late_changes(now_ms)
-        while True:
-            due, tick = self.sources.next_due(), self.output.next_deadline()
-            if due is not None and due[0] <= now_ms and (tick is None or due[0] <= tick):
-                yield from self.sources.due(due[1], due[2], now_ms)
-            elif tick is not None and tick <= now_ms:
-                self.output.tick_after(new, old, now_ms)
-            else:
-                return
 
     def terminate(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
@@ -285,6 +265,29 @@ class RunningStatement(StatementCore):
         if self.into is not None:
             self.into.restore(snapshot["into"], store.find)
         self.earlier.restore(snapshot, store, self.make_row)
+
+
+def change_all(statement: RunningStatement, deltas: Iterable[Change], new: list[Any], old: list[Any]) -> None:
+    """The changes of one step, each for itself or all as one."""
+    if statement.posts_once:
+        found = [delta for delta in deltas if isinstance(delta, Delta)]
+        deltas = [merged(found)] if found else []
+    for delta in deltas:
+        statement.change(delta, new, old)
+
+
+def due_changes(statement: RunningStatement, new: list[Any], old: list[Any], now_ms: int) -> Iterator[Change]:
+    """The changes that are due; the output limit acts between them."""
+    sources, output = statement.sources, statement.output
+    yield from sources.late_changes(now_ms)
+    while True:
+        due, tick = sources.next_due(), output.next_deadline()
+        if due is not None and due[0] <= now_ms and (tick is None or due[0] <= tick):
+            yield from sources.due(due[1], due[2], now_ms)
+        elif tick is not None and tick <= now_ms:
+            output.tick_after(new, old, now_ms)
+        else:
+            return
 
 
 def begin_limit(statement: RunningStatement) -> None:
