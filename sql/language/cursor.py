@@ -43,12 +43,18 @@ CLAUSE_WORDS = frozenset(
             "join",
             "filter",
             "partition",
+            "match_recognize",
             "retain",
             "within",
         ),
     }
 )
 """The keywords that an unexpected word may be a misspelling of."""
+
+OTHER_WORDS = frozenset(
+    {"delete", "end", "last", "start", "terminated", "timer", "to", "union", "update", "while", "window"}
+)
+"""Words of other clauses, which are no misspelling of those."""
 
 _OF_ROWS = "write a rule for each SELECT, with a WHERE that tells their rows apart"
 
@@ -69,7 +75,8 @@ def span_of(token: Token) -> Span:
 def _misspelt(token: Token) -> str | None:
     """The keyword that a name was probably meant to be."""
     word = token.text.lower()
-    if token.token_type is not TokenType.VAR or word in CLAUSE_WORDS or word in habits.GROUP_UNITS:
+    known = CLAUSE_WORDS | OTHER_WORDS | habits.GROUP_UNITS.keys()
+    if token.token_type is not TokenType.VAR or word in known:
         return None
     return did_you_mean(token.text, CLAUSE_WORDS)
 
@@ -146,8 +153,11 @@ class Cursor(Parser):
         """
         token = self._curr
         habit = habits.next_statement(self._tokens, self._index) or habits.hint(self._tokens, self._index)
+        # The last word of `retain-union` stands between no SELECTs.
+        retains = self._index >= 2 and self._tokens[self._index - 2].token_type is TokenType.DASH
         for word in (self._prev, token):
-            if word.text.lower() in SET_OPERATIONS and word.token_type is not TokenType.IDENTIFIER:
+            is_name = word.token_type is TokenType.IDENTIFIER or (retains and word is not token)
+            if word.text.lower() in SET_OPERATIONS and not is_name:
                 self._unsupported(word.text.upper(), word, SET_OPERATIONS[word.text.lower()])
             if habit is None and (habit := _misspelt(word)):
                 token = word

@@ -8,7 +8,9 @@ from sqlglot import Token, TokenType
 
 from sql.errors import did_you_mean
 from sql.language.context_habits import context_habit
+from sql.language.pattern_habits import pattern_habit
 from sql.language.tokens import NAME_TOKENS
+from sql.syntax.window_words import GROUP_WINDOWS
 
 GROUP_UNITS = {
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), "ms"),
@@ -156,8 +158,11 @@ def _selector(tokens: Sequence[Token], at: int) -> str | None:
 
 
 def _filter(tokens: Sequence[Token], at: int) -> str | None:
-    """`GROUP BY FILTER(WHERE c) COUNTWINDOW(3)`."""
-    if [*_words(tokens, at)[-2:], *_words(tokens, at + 1)[-1:]] != ["filter", "(", "where"]:
+    """`GROUP BY FILTER(WHERE c) COUNTWINDOW(3)`, and `FROM m FILTER(WHERE c)`."""
+    for end in (at + 1, at + 2):
+        if _words(tokens, end)[-3:] == ["filter", "(", "where"]:
+            break
+    else:
         return None
     return "FILTER stands behind the window: COUNTWINDOW(3) FILTER(WHERE …)"
 
@@ -166,10 +171,34 @@ def _words(tokens: Sequence[Token], until: int) -> list[str]:
     return [token.text.lower() for token in tokens[:until]]
 
 
-def _arrow(tokens: Sequence[Token], at: int) -> str | None:
-    """`pattern [a=A - b=B]`."""
-    is_dash = _kind(tokens, at) is TokenType.DASH and any(token.text.lower() == "pattern" for token in tokens)
-    return "write ->, which means 'followed by'" if is_dash else None
+def _word_before(tokens: Sequence[Token], at: int) -> str | None:
+    """The word that is missing before: `matched delete`, `within 5 unique k`, `m TUMBLINGWINDOW(…)`."""
+    word, before = _word(tokens, at), _word(tokens, at - 1)
+    if before == "matched" and word in ("insert", "update", "delete"):
+        return f"write THEN {word.upper()}"
+    if word == "unique" and "within" in _words(tokens, at):
+        return "write WITH UNIQUE"
+    if before in GROUP_WINDOWS and _kind(tokens, at) is TokenType.L_PAREN:
+        return f"write GROUP BY before {tokens[at - 1].text}"
+    return None
+
+
+def _too_early(tokens: Sequence[Token], at: int) -> str | None:
+    """A clause before the one that it stands behind."""
+    words, word = _words(tokens, at), _word(tokens, at)
+    if "unique" in words and word in ("within", "every", "retain"):
+        return "WITH UNIQUE stands behind WITHIN, EVERY and RETAIN"
+    if word == "every" and "terminated" in words:
+        return "WHEN TERMINATED stands last: output last every 5 sec and when terminated"
+    is_end = _kind(tokens, at) is TokenType.WHEN and _words(tokens, at + 2)[-1:] == ["terminated"]
+    return "write AND WHEN TERMINATED" if is_end and "output" in words else None
+
+
+def _retain(tokens: Sequence[Token], at: int) -> str | None:
+    """`retain union`."""
+    word = _word(tokens, at + 1)
+    is_how = _word(tokens, at) == "retain" and word in ("union", "intersection")
+    return f"write retain-{word}" if is_how else None
 
 
 def _new(tokens: Sequence[Token], at: int) -> str | None:
@@ -205,6 +234,7 @@ def _listener(tokens: Sequence[Token], at: int) -> str | None:
 
 _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
     context_habit,
+    pattern_habit,
     _doubled_sign,
     _equality,
     _top,
@@ -212,7 +242,9 @@ _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
     _filter,
     _missing_comma,
     _selector,
-    _arrow,
+    _word_before,
+    _too_early,
+    _retain,
     _missing_by,
     _new,
     _date_format,

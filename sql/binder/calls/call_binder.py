@@ -10,6 +10,7 @@ from sql.binder.calls.aggregating_calls import bind_aggregate
 from sql.binder.calls.call_arguments import check_arity
 from sql.binder.calls.earlier_calls import ANALYTICS, PREVS, bind_analytic, bind_prev
 from sql.binder.calls.scalar_calls import bind_scalar
+from sql.binder.catalog_names import place_of_window
 from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
@@ -135,7 +136,8 @@ def _unknown_function(binder: Binding, node: ast.Call) -> Bound:
         if binder.kind.mode == "lots":  # Apama selects events: `select Average(t.symbol, mean(t.price))`
             own = "of an event write the columns: SELECT t.symbol AS symbol, mean(t.price) AS mean"
         meant = NAMED_OTHERWISE.get(node.name)
-        hint = f"write {meant}(…)" if meant else did_you_mean(node.name, known_names()) or own
+        hint = f"write {meant}(…)" if meant else place_of_window(node.name, binder.kind)
+        hint = hint or did_you_mean(node.name, known_names()) or own
         binder.problems.error("B204", f"unknown function '{node.name}'", span, hint)
     return UNKNOWN
 

@@ -61,7 +61,8 @@ class LevelNames:
 
     def stream(self, name: str, span: Span) -> Stream:
         """A declared stream; a problem for anything else."""
-        stream = stream_named(self.site, name, span, "declare it before the context") or Stream(name)
+        hint = "write @now" if name.lower() == "now" else "declare it before the context"
+        stream = stream_named(self.site, name, span, hint) or Stream(name)
         if stream.kind != "stream":
             self.problems.error("B813", f"'{name}' is a {stream.word}, and a context divides streams", span)
         return stream

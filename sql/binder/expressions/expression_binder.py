@@ -19,7 +19,10 @@ MISPLACED: dict[type[ast.Expr], tuple[str, str]] = {
     ast.Star: ("B202", "'*' stands only in SELECT and in functions that take whole rows"),
     ast.Ordering: ("B304", "ASC and DESC stand only in sort criteria"),
     ast.Lambda: ("B305", "'=>' stands only inside an enumeration method"),
-    ast.PeriodLiteral: ("B306", "a time period stands only as a parameter of windows and output limits"),
+    ast.PeriodLiteral: (
+        "B306",
+        "a length of time stands only where windows, patterns and output limits take one",
+    ),
 }
 """What is an expression only at the places that expect it: the code and the message everywhere else."""
 

@@ -8,7 +8,7 @@ from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.algebra.windows.catalog import WINDOWS
 from sql.binder.binding import no_subquery
-from sql.binder.catalog_names import unknown_column, unknown_relation
+from sql.binder.catalog_names import place_of, unknown_column, unknown_relation
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.select_binder import SelectBinder
@@ -107,7 +107,8 @@ def _row_type(statement: ast.CreateWindow, site: Site) -> Stream:
         hint = did_you_mean(statement.like or "", catalog.streams)
         if known is not None:
             hint = f"a window has columns: declare those of '{known.name}', or write them behind AS"
-        problems.error("B202", f"{what} '{statement.like}'", statement.span, hint)
+        at = place_of(statement.like or "", statement.span, site.text)
+        problems.error("B202", f"{what} '{statement.like}'", at, hint)
         return Stream(statement.name, {})
     if statement.fill and known.kind != "window":
         problems.error("B553", f"'{known.name}' is no named window: it has no rows to insert", statement.span)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sql import syntax as ast
 from sql.binder.binding import no_subquery
+from sql.binder.catalog_names import place_of
 from sql.binder.contexts.statement_checks import context_named
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
@@ -13,20 +14,22 @@ from sql.binder.scope import Scope, Site, SourceScope
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
-from sql.errors import Problems, SqlError
+from sql.errors import Problems, SqlError, did_you_mean
 from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.declared import VariableDeclaration
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.types import Type, describe, type_named, type_of
+from sql.types import Type, describe, type_named, type_names, type_of
 
 
 def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str) -> None:
     """Declare a variable with the value of its initialiser."""
     _check_new(statement, catalog, text)
     if type_named(statement.type_name) is None and statement.type_name not in catalog.streams:
-        raise SqlError.of("B101", f"unknown type '{statement.type_name}'", statement.span, text=text)
+        at = place_of(statement.type_name, statement.span, text)
+        hint = did_you_mean(statement.type_name, type_names())
+        raise SqlError.of("B101", f"unknown type '{statement.type_name}'", at, hint, text=text)
     if statement.value is None:
         catalog.define_variable(statement, None)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.algebra.windows.catalog import WINDOWS
+from sql.binder.catalog_names import place_of_window
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.windows.lengths import NO_SUBQUERY
 from sql.binder.windows.window_arguments import bind_arguments
@@ -19,7 +20,7 @@ def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[Wi
     for call in source.windows:
         spec = WINDOWS.get(call.name)
         if spec is None:
-            hint = did_you_mean(call.name, WINDOWS)
+            hint = place_of_window(call.name) or did_you_mean(call.name, WINDOWS)
             binder.problems.error("B501", f"unknown window '{call.name}'", call.span, hint)
             known = False
             continue

@@ -67,7 +67,9 @@ def _take(
         return taken
     if not remaining:
         return []
-    is_text = isinstance(remaining[0], ast.Constant) and isinstance(remaining[0].value, str)
+    first = remaining[0]
+    is_text = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    is_text |= isinstance(first, ast.Column) and first.name.upper() in FLAGS
     if parameter.optional and (parameter.kind == "flags") != is_text:
         return []
     return [remaining.pop(0)]
@@ -95,11 +97,20 @@ def _fixed(binder: ExpressionBinder, arg: ast.Expr, wanted: Type, what: str, kin
     return bound
 
 
+def _number(binder: ExpressionBinder, spec: WindowSpec, arg: ast.Expr, what: str) -> Bound:
+    """A parameter that is a number, and no length of time."""
+    if not isinstance(arg, ast.PeriodLiteral):
+        return binder.bind(arg, PARAMETER)
+    message = f"{what} is a number, not a length of time"
+    binder.problems.error("B306", message, arg.span, f"for example {spec.example}")
+    return UNKNOWN
+
+
 def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
     if not args:
         binder.problems.error("B503", f"{spec.signature} needs a size", at, f"for example {spec.example}")
         return Const(1)
-    bound = binder.bind(args[0], PARAMETER)
+    bound = _number(binder, spec, args[0], f"the size of {spec.name}")
     no_reads(binder, bound, args[0], "a size")
     present, what = at_start(binder.site.catalog, bound), f"the size of {spec.name} is"
     check_count(binder.problems, present, what, args[0].span, hint=f"for example {spec.example}")
@@ -125,7 +136,7 @@ def _timestamp(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr],
 def _value(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
     if not args:
         return Const(None)
-    bound = binder.bind(args[0], PARAMETER)
+    bound = _number(binder, spec, args[0], f"what {spec.name} takes per event")
     binder.expect(bound, Type.NUMBER, f"{spec.name} takes a number per event", args[0].span)
     return bound
 
@@ -187,6 +198,10 @@ def _reference(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr],
 
 def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> frozenset[str]:
     if not args:
+        return frozenset()
+    if isinstance(args[0], ast.Column):
+        message = f"the flow control keyword {args[0].name} stands in quotes"
+        binder.problems.error("B508", message, args[0].span, f'write "{args[0].name}"')
         return frozenset()
     text = args[0].value if isinstance(args[0], ast.Constant) else None
     words = [word.strip().upper() for word in str(text).split(",")]

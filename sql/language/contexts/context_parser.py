@@ -121,7 +121,8 @@ class ContextGrammar:
         }
         kind = kinds.get(self.parser._word())
         if kind is None:
-            self.parser._unexpected("PARTITION BY, COALESCE BY, GROUP BY, START or INITIATED BY")
+            wanted = "PARTITION BY, COALESCE BY, GROUP BY, START or INITIATED BY"
+            self.parser._unexpected(wanted, meant=kinds)
         return kind()
 
     # --- segmented ------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class OutputGrammar:
         elif parser._curr.token_type is TokenType.WHEN:
             found["terminated"] = self._terminated()
         elif not found:
-            parser._unexpected("AFTER, EVERY, AT or WHEN")
+            parser._unexpected("AFTER, EVERY, AT or WHEN", meant=MODES)
         if "terminated" not in found and parser._match(TokenType.AND):
             found["terminated"] = self._terminated()
         return OutputLimit(mode, span=parser._since(start), **found)

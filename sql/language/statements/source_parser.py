@@ -209,7 +209,8 @@ class SourceParser(ExpressionParser):
         self._advance()
         if self._match_word("union"):
             return "union"
-        self._expect_word("intersection")
+        if not self._match_word("intersection"):
+            self._unexpected("UNION or INTERSECTION", meant=("union", "intersection"))
         return "intersection"
 
     # --- stream queries -------------------------------------------------------------------------------------

@@ -117,6 +117,78 @@ HABITS = [
         "select a from m group by filter(where a > 1) countwindow(3)",
         "FILTER stands behind the window: COUNTWINDOW(3) FILTER(WHERE …)",
     ),
+    ("select * from pattern [a=A where within(5 sec)]", "write where timer:within(5 sec)"),
+    ("select * from pattern [a=A within 5 sec]", "write where timer:within(5 sec)"),
+    (
+        "select * from pattern [a=A timer:within(5 sec)]",
+        "a guard stands behind WHERE: where timer:within(5 sec)",
+    ),
+    (
+        "select * from pattern [every a=A -> b=B] where timer:within(5 sec)",
+        "a guard stands inside the brackets of the pattern, behind the step that it bounds",
+    ),
+    ("select * from pattern [every timer:interval 5 sec]", "write timer:interval(5 sec)"),
+    ("select * from pattern [a=A while a.n < 5]", "the condition stands in parentheses: while (a.n < 5)"),
+    ("select * from pattern [a=A => b=B]", "write ->, which means 'followed by'"),
+    ("select * from pattern [a=A followed by b=B]", "write ->, which means 'followed by'"),
+    ("select * from pattern [a=A and then b=B]", "write ->, which means 'followed by'"),
+    ("create context C group n < 5 as 'low' from E", "a label is a name: write it without quotes"),
+    (
+        "create context C group n < 5 as low",
+        "name the stream behind the categories: group by … as big from m",
+    ),
+    (
+        "create context C group n < 5 as low group n > 5 as high from E",
+        "a comma is missing before 'group'",
+    ),
+    (
+        "create context C start 0 9 * * * end E",
+        "write a crontab in parentheses: (0, 9, *, *, *) is each day at 9:00",
+    ),
+    (
+        "create context C start end after 5 sec",
+        "say behind START what starts a partition: @now, an event, a pattern or a crontab",
+    ),
+    (
+        "create context C start pattern [E] as p @inclusive end S",
+        "@inclusive stands right behind the pattern, before AS",
+    ),
+    (
+        "create context C partition by k from E start E(n = 1)",
+        "a partition of PARTITION BY starts with INITIATED BY; START stands alone",
+    ),
+    (
+        "create context C coalesce by hash_code(k) from E preallocate granularity 4",
+        "PREALLOCATE stands behind the number: granularity 16 preallocate",
+    ),
+    (
+        "create context C coalesce by hash_code(k) from E granularity 4 preallocated",
+        "did you mean 'preallocate'?",
+    ),
+    ("create context C initiate by E as e terminated by S", "did you mean 'initiated'?"),
+    ("select * from E#time(5 sec)#length(3) retain union", "write retain-union"),
+    ("select * from E#time(5 sec)#length(3) retain-onion", "did you mean 'union'?"),
+    ("select sum(n) from E output lst every 5 sec", "did you mean 'last'?"),
+    (
+        "select sum(n) from E output last every 5 sec when terminated",
+        "write AND WHEN TERMINATED",
+    ),
+    (
+        "select sum(n) from E output last when terminated every 5 sec",
+        "WHEN TERMINATED stands last: output last every 5 sec and when terminated",
+    ),
+    ("select c from m TUMBLINGWINDOW(ss, 10)", "write GROUP BY before TUMBLINGWINDOW"),
+    (
+        "select c from m FILTER(where a > 1) group by COUNTWINDOW(3)",
+        "FILTER stands behind the window: COUNTWINDOW(3) FILTER(WHERE …)",
+    ),
+    ("on E merge W as w where w.k = E.k when matched delete", "write THEN DELETE"),
+    ("from v in m within 5 unique v.k select v", "write WITH UNIQUE"),
+    ("from v in m with unique v.k within 5 select v", "WITH UNIQUE stands behind WITHIN, EVERY and RETAIN"),
+    (
+        "select * from m match_recognise (measures A.n as n pattern (A) define A as A.n > 1)",
+        "did you mean 'match_recognize'?",
+    ),
 ]
 
 

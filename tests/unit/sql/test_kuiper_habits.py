@@ -291,3 +291,40 @@ def test_having_that_counts_its_hits_counts_windows_and_shows_all_their_rows(hav
     ]
     numbered = sql.replace("event_time()", "row_number()")
     assert [[row["t"] for row in batch] for batch in rows(numbered, *events)] == [[1, 2], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "hint"),
+    [
+        (
+            "SELECT x FROM s WHERE TUMBLINGWINDOW(ss, 10)",
+            "B204",
+            "it stands in GROUP BY: GROUP BY TUMBLINGWINDOW(…)",
+        ),
+        ("SELECT x FROM s#countwindow(3)", "B501", "it stands in GROUP BY: GROUP BY COUNTWINDOW(…)"),
+        ("SELECT x FROM CountWindow#keepall", "B202", "it stands in GROUP BY: GROUP BY COUNTWINDOW(…)"),
+        (
+            "SELECT count(*) FROM s GROUP BY time(5)",
+            "B204",
+            "it stands behind the stream in FROM: E#time(10 sec)",
+        ),
+        (
+            "from v in s group by TUMBLINGWINDOW(ss, 10) select sum(v.x)",
+            "B204",
+            "the windows of stream queries stand behind the stream: in m within d every p retain n",
+        ),
+    ],
+)
+def test_a_window_in_another_place_is_told_its_own(sql: str, code: str, hint: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule(sql, catalog_of(LIST), RuleOptions())
+    assert [
+        (problem.code, problem.hint) for problem in caught.value.problems if problem.severity == "error"
+    ] == [(code, hint)]
+
+
+def test_an_unknown_stream_is_reported_beside_what_is_wrong_with_its_filter() -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule("SELECT x FROM s, Foo(10)", catalog_of(LIST), RuleOptions())
+    found = [(problem.code, problem.span.start) for problem in caught.value.problems]
+    assert found == [("B202", 17), ("B301", 21)]
