@@ -85,6 +85,10 @@ def _check_hint(problems: Problems, note: ast.Annotation, sources: Sequence[ast.
                 note.span,
                 did_you_mean(word, HINTS) or f"known hints are {' and '.join(HINTS)}",
             )
+    if words == [HINTS[1]] and plan.sources and all(source.reclaim_ms is None for source in plan.sources):
+        message = f"{HINTS[1]} has no effect without {HINTS[0]}, the age of what is reclaimed"
+        problems.warn("B706", message, note.span, "@Hint('reclaim_group_aged=10,reclaim_group_freq=30')")
+        return
     grouped = any(
         call.name == "groupwin"
         for source in sources

@@ -11,9 +11,14 @@ from sql.errors import Problems
 TIMED = (ast.Within, ast.IntervalAtom, ast.CrontabAtom, ast.ScheduleAtom)
 """Nodes that end a search by time."""
 
+CLOCK = "put a clock beside it: (timer:interval(30 sec) and not b)"
+
 
 def advise(root: ast.PatternNode, problems: Problems) -> None:
     """Warn of every doubtful place of a pattern."""
+    alone = root.operand if isinstance(root, ast.Every) else root
+    if isinstance(alone, ast.Absent):
+        problems.warn("B714", "a not alone never matches: it waits for nothing that comes", root.span, CLOCK)
     for node in root.walk():
         if isinstance(node, ast.Every):
             _nested_every(node, problems)
@@ -74,7 +79,7 @@ def _absence_without_clock(node: ast.FollowedBy, problems: Problems) -> None:
                 "B714",
                 "a not is true as soon as it begins, so this step waits for nothing",
                 step.span,
-                "put a clock beside it: (timer:interval(30 sec) and not b)",
+                CLOCK,
             )
 
 

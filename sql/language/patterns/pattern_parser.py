@@ -189,12 +189,13 @@ class PatternGrammar:
         """The operand of `every` and `not`: no other of the two without parentheses."""
         parser, start = self.parser, self.parser._curr
         bounds = self._range()
-        if parser._at_word("every") and parser._next.token_type is not TokenType.EQ:
+        if parser._at_word("every", "not") and parser._next.token_type is not TokenType.EQ:
+            word = parser._word()
             parser._refuse(
                 "P001",
-                "'every' behind 'every' or 'not' needs parentheses",
-                span_of(start),
-                "write every (every a)",
+                f"'{word}' behind 'every' or 'not' needs parentheses",
+                span_of(parser._curr),
+                f"write every ({word} a)",
             )
         operand = self._guarded()
         return operand if bounds is None else Repeat(operand, **bounds, span=parser._since(start))

@@ -40,6 +40,7 @@ WARNINGS = [
     ("SELECT dev, max(v) AS top FROM m GROUP BY TUMBLINGWINDOW(ss, 10)", "B719"),
     ("SELECT v + 1 AS w, count(*) AS n FROM m GROUP BY dev, COUNTWINDOW(3)", "B719"),
     ("@Foo SELECT v FROM m", "B706"),
+    ("@Hint('reclaim_group_freq=3') SELECT v FROM m#groupwin(dev)#length(2)", "B706"),
     ("@Hint('reclaim_grp_aged=3') SELECT v FROM m#groupwin(dev)#length(2)", "B706"),
 ]
 
@@ -56,6 +57,7 @@ SILENT = [
     "SELECT v FROM m WHERE regexp_matches(dev, concat('(', 'a)'))",
     "SELECT v FROM m WHERE regexp_matches(dev, concat('(', dev))",
     "SELECT v FROM m WHERE regexp_matches(dev, concat('(', NULL, repeat('a', -1)))",
+    "@Hint('reclaim_group_aged=3') @Hint('reclaim_group_freq=1') SELECT v FROM m#groupwin(dev)#length(2)",
     "@Name('x') @Hint('reclaim_group_aged=3,reclaim_group_freq=1') SELECT v FROM m#groupwin(dev)#length(2)",
 ]
 
