@@ -12,11 +12,14 @@ ARROW = "write ->, which means 'followed by'"
 def pattern_habit(tokens: Sequence[Token], at: int) -> str | None:
     """The substitute for the token at `at`, where it stands in a pattern or right behind one."""
     words = [token.text.lower() for token in tokens]
-    if at >= len(words) or "pattern" not in words[:at]:
+    opened = [words[i + 1] for i in range(at - 1) if words[i] == "pattern"]
+    if at >= len(words) or not any(sign in _OPENINGS for sign in opened):
         return None
     word, behind = words[at], words[at + 1 : at + 3]
     if tokens[at].token_type is TokenType.DASH or word in _ARROWS:
         return ARROW
+    if "(" in opened:  # PATTERN ( … ) WITHIN d, and match_recognize
+        return None
     if word == "within":
         return "write where timer:within(5 sec)"
     if words[at - 2 : at + 1] == ["where", "timer", ":"]:
@@ -29,6 +32,9 @@ def pattern_habit(tokens: Sequence[Token], at: int) -> str | None:
         return f"write timer:{tokens[at - 1].text}({' '.join(words[at : at + 2])})"
     return None
 
+
+_OPENINGS = ("[", "(", "@")
+"""What follows the word `pattern` where it begins one."""
 
 _ARROWS = ("=>", "then", "followed")
 """What is written for the arrow by mistake."""

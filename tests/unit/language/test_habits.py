@@ -218,3 +218,16 @@ def test_a_misspelt_keyword_that_was_taken_for_a_name_is_the_one_that_is_marked(
 )
 def test_what_is_right_stays_right(text: str) -> None:
     assert len(parse(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select pattern, n from E within",
+        "select * from E match_recognize (measures A.n as n pattern (A) within 5 sec define A as A.n > 1)",
+    ],
+)
+def test_a_column_and_a_clause_called_pattern_are_no_pattern(text: str) -> None:
+    with pytest.raises(SqlError) as raised:
+        parse(text)
+    assert raised.value.problems[0].hint is None
