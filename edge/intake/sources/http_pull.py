@@ -57,7 +57,7 @@ class HttpPullSettings(TlsSettings):
     interval: DurationMs = Field(10_000, ge=1, description="time between two requests")
     timeout: DurationMs = Field(5000, ge=1, description="time for connecting and for the answer")
     incremental: bool = Field(False, description="leave out an answer that is the same as the one before")
-    body: str = Field("", description="what is sent with the request; may hold '{{.PullTime}}' and its kin")
+    body: str = Field("", description="what is sent with the request; a template like the address")
     body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field("json")
     headers: Headers = Field(default_factory=dict, description="further headers, with fields of the token")
     o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
