@@ -128,10 +128,10 @@ class Delivery:
             return len(self._waiting) + len(self._in_hand)
 
     def begin_close(self, deadline_ms: int) -> None:
-        """Take nothing more and begin to flush, without waiting."""
+        """Take nothing more and begin to flush, without waiting. Of several deadlines the earliest counts."""
         with self._changed:
+            self._deadline_ms = min(deadline_ms, self._deadline_ms) if self._closing else deadline_ms
             self._closing = True
-            self._deadline_ms = deadline_ms
             self._finished = self._finished or self._worker is None
             self._changed.notify_all()
 

@@ -11,7 +11,7 @@ import pytest
 from rules.secrets import Secret
 from sinks import Fatal, Reject, Retry
 from sinks.builtin.rest import RestSettings
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_MS, wait_for
 from tests.unit.sinks.support import Bench, LeapingClock, Scripted, rows, taken
 
 
@@ -249,6 +249,20 @@ def test_close_keeps_to_its_bound_and_leaves_the_rest_unacknowledged() -> None:
     wait_for(lambda: bench.delivery.stats().state == "retrying")
     assert bench.close(within_ms=100) == 3
     assert bench.receipts == []
+
+
+def test_a_later_deadline_does_not_replace_an_earlier_one() -> None:
+    """As where an action with a file closes: its worker has the whole time, the sink that is away has none."""
+    sink = Scripted(*[Retry("away")] * 1_000)
+    sink.gate.clear()
+    bench = Bench(sink, {"retryInterval": 1, "retryMaxInterval": 1})
+    submit(bench, 1)
+    wait_for(lambda: sink.calls[-1:] == ["send"])
+    bench.delivery.begin_close(bench.clock.monotonic_ms())
+    bench.delivery.begin_close(bench.clock.monotonic_ms() + PATIENCE_MS)
+    sink.gate.set()
+    assert bench.close() == 1
+    assert sink.calls == ["open", "send", "close"]
 
 
 def test_close_does_not_wait_for_a_sink_that_hangs() -> None:
