@@ -64,7 +64,7 @@ PYTEST := $(RUN) -m pytest -n $(WORKERS)
 CORE := tests/unit tests/scenarios tests/reference tests/conformance --ignore=tests/unit/tidy --ignore=tests/unit/fast
 
 quick: $(VENV)/.for-development
-	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not broker and not slow and not mode" $(or $(ARGS),$(CORE))
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not broker and not slow and not long" $(or $(ARGS),$(CORE))
 
 # `make check` runs the tests of tidiness.
 test: $(VENV)/.for-development

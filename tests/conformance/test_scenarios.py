@@ -14,7 +14,7 @@ from tests.conformance.scenario import DRIVES, Difference, Mode, Scenario, Skip,
 
 FILES = sorted((Path(__file__).parent / "scenarios").glob("*.jsonl"))
 SCENARIOS = [scenario for path in FILES for scenario in load(path)]
-MODES = [pytest.param(mode, marks=[pytest.mark.mode] if mode != "single" else []) for mode in DRIVES]
+MODES = [pytest.param(mode, marks=[pytest.mark.long] if mode != "single" else []) for mode in DRIVES]
 
 
 def test_the_scenarios_are_there_and_none_twice() -> None:

@@ -22,7 +22,7 @@ SCENARIOS = [
 
 
 @pytest.mark.parametrize(
-    "mode", [pytest.param(mode, marks=[pytest.mark.mode] if mode != "single" else []) for mode in MODES]
+    "mode", [pytest.param(mode, marks=[pytest.mark.long] if mode != "single" else []) for mode in MODES]
 )
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_engine(scenario: Scenario, mode: str) -> None:

@@ -24,6 +24,7 @@ TEXT = "@name('s0') select id, n from E"
 PLAIN = {"epl": [TEXT], "steps": [{"send": "E", "event": {"id": "a", "n": 1}}]}
 
 
+@pytest.mark.long
 def test_a_short_search_finds_nothing() -> None:
     search = Search(Mutants(SCENARIOS, 7), each=1)
     for number in range(150):
@@ -142,6 +143,7 @@ def test_findings_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "the same in every way" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_composed_scenarios_run() -> None:
     """Most of them are accepted, in statements that feed each other."""
     found = composed(5, 60)

@@ -101,6 +101,7 @@ pairs = st.lists(st.tuples(values, values), max_size=12)
 @pytest.mark.parametrize("kind", [Regression, PairCorrelation, WeightedMean])
 @examples(40)
 @given(pairs, pairs, st.randoms(use_true_random=False))
+@pytest.mark.long
 def test_removal_leaves_no_trace_and_restores(kind: type[Any], kept: Any, passing: Any, chance: Any) -> None:
     statistic, plain = kind(), kind()
     mixed = [(pair, True) for pair in kept] + [(pair, False) for pair in passing]

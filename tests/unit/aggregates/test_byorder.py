@@ -71,6 +71,7 @@ def test_several_criteria_some_descending(values: list[Any], removal: Removal, s
     removals,
     st.integers(0, 99),
 )
+@pytest.mark.long
 def test_deduplicate(values: list[Any], removal: Removal, seed: int) -> None:
     every, newest = make("deduplicate", removal, True), make("deduplicate", removal, False)
     for live, _ in zip(

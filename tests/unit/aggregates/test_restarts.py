@@ -33,6 +33,7 @@ def started(sql: str) -> Engine:
 
 
 @pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.long
 def test_a_restart_is_not_seen(window: str) -> None:
     columns = ", ".join(f"{call} as c{number}" for number, call in enumerate(CALLS))
     for group in ("", " group by k"):

@@ -39,6 +39,7 @@ def fits(value: object, kind: Type) -> bool:
 
 
 @pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.long
 def test_values_fit_together_if_each_fits_alone(kind: Type) -> None:
     for count in (1, 2, 3):
         for values in product(VALUES, repeat=count):

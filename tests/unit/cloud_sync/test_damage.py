@@ -203,6 +203,7 @@ def damage(path: Path, rng: random.Random) -> str:
 
 
 @pytest.mark.parametrize("part", range(3))
+@pytest.mark.long
 def test_no_damage_is_silent_and_every_error_has_a_remedy(image: Path, tmp_path: Path, part: int) -> None:
     for number in range(part, VARIANTS, 3):
         rng = random.Random(number)
@@ -222,6 +223,7 @@ def test_no_damage_is_silent_and_every_error_has_a_remedy(image: Path, tmp_path:
 
 
 @pytest.mark.parametrize("part", range(3))
+@pytest.mark.long
 def test_repair_always_works_and_leaves_a_sound_spool(image: Path, tmp_path: Path, part: int) -> None:
     for number in range(part, VARIANTS, 3):
         rng = random.Random(1000 + number)

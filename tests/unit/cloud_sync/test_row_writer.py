@@ -85,6 +85,7 @@ def test_the_number_goes_on_from_what_other_rules_have_emitted() -> None:
     assert writer.write()["number"].to_pylist() == [5, 6, 10]
 
 
+@pytest.mark.long
 def test_a_value_that_does_not_fit_its_column_is_an_error_and_the_others_are_written() -> None:
     found = written(rows({"n": 2**63 - 1}, {"n": 2**63}, {"n": -(2**63)}, {"n": -(2**63) - 1}, {"n": True}))
     assert [row[2] for row in found] == ["insert", "error", "insert", "error", "error"]

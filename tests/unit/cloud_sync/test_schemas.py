@@ -121,6 +121,7 @@ def test_rows_whose_schema_is_damaged_are_set_aside_until_it_is_back(tmp_path: P
         assert spool.stats().rows == 0 and file.name in target.files
 
 
+@pytest.mark.long
 def test_schemas_that_no_row_names_are_deleted_at_the_bound(tmp_path: Path) -> None:
     files = [schema_file(BASE._replace(rule_hash=f"{number:016x}")) for number in range(SCHEMAS_MAX + 1)]
     with closing(Spool(tmp_path / "spool.db", "gw1")) as spool:

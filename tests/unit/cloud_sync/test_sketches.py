@@ -50,6 +50,7 @@ def test_distinct_values_are_counted_as_the_library_counts_them(count: int) -> N
 
 
 @pytest.mark.parametrize("count", [1, 2, 200, 201, 5_000, 54_321])
+@pytest.mark.long
 def test_percentiles_are_within_their_rank_error(count: int) -> None:
     rng = random.Random(count)
     values = [rng.gauss(0, 1) for _ in range(count)]
@@ -174,6 +175,7 @@ print(problem.message, problem.hint)
 """
 
 
+@pytest.mark.long
 def test_a_distinct_count_needs_the_library_of_its_sketch() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_LIBRARY], capture_output=True, text=True, check=True, cwd=ROOT

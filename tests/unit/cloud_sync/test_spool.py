@@ -339,6 +339,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.long
 def test_a_really_full_disk_can_be_emptied(small_disk: Path, tmp_path: Path) -> None:
     """The disk fills up; what is durable stays, can be uploaded and deleted, and the spool goes on."""
     with closing(Spool(small_disk / "spool.db", "gw1")) as spool:
@@ -359,6 +360,7 @@ def test_a_really_full_disk_can_be_emptied(small_disk: Path, tmp_path: Path) -> 
         assert again.stats().rows == 50 and again.state() == {"position": str(stored + 50).encode()}
 
 
+@pytest.mark.long
 def test_a_full_disk_can_be_emptied_after_a_kill(small_disk: Path, tmp_path: Path) -> None:
     """Other files take what the spool gives back while it opens, as the segments of the journal do."""
     path = small_disk / "spool.db"

@@ -148,6 +148,7 @@ def test_an_object_store_that_refuses_the_size_is_told_from_one_that_fails(
         (False, r"Connection refused$"),
     ],
 )
+@pytest.mark.long
 def test_an_object_store_s_refusal_is_one_line_that_repeats(
     s3_at: Callable[[HTTPServer], Target], answers: bool, reason: str
 ) -> None:
@@ -219,6 +220,7 @@ def test_a_bucket_that_is_not_there_has_no_names(s3_at: Callable[[HTTPServer], T
         list(s3_at(server).names("v1"))
 
 
+@pytest.mark.long
 def test_without_a_key_the_message_says_so(
     s3_at: Callable[[HTTPServer], Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:

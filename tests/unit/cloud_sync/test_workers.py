@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[3]
 CONTRACT = "what runs in Spark's workers needs no package but pyarrow"
 
 
+@pytest.mark.long
 def test_modules_of_workers_can_be_imported_without_other_packages() -> None:
     """The contract of imports sees no `__init__` of a package that an import runs on its way."""
     pytest.importorskip("pyspark")

@@ -113,6 +113,7 @@ COUNT = "context C select count(*) as c from E"
         ("partition by id from E, id from S terminated by S", f"{COUNT} output last every 1 day"),
     ],
 )
+@pytest.mark.long
 def test_what_has_ended_is_freed_before_its_time_would_have_come(definition: str, statement: str) -> None:
     before = _partitions_in_memory()
     world = World(f"create context C {definition}; {statement};")

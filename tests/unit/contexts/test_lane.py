@@ -78,6 +78,7 @@ def events(seed: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.long
 def test_a_batch_gives_what_its_events_give_one_by_one(name: str, seed: int) -> None:
     alone, together = World(SCRIPTS[name]), World(SCRIPTS[name])
     expected: list[Emission] = []
@@ -105,6 +106,7 @@ def by_rule(emissions: Sequence[Emission]) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.long
 def test_a_partition_goes_on_where_a_snapshot_was_taken(name: str) -> None:
     straight, restarted = World(SCRIPTS[name]), World(SCRIPTS[name])
     for step, row in enumerate(events(9), 1):

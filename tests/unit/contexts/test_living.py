@@ -19,6 +19,7 @@ NESTED = (
 
 
 @pytest.mark.parametrize("oldest_first", [False, True])
+@pytest.mark.long
 def test_partitions_stay_in_order_while_many_come_and_go(oldest_first: bool) -> None:
     random = Random(7)
     world = World(

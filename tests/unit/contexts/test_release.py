@@ -32,6 +32,7 @@ STATEMENTS = (
 
 @pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.long
 def test_an_ended_partition_leaves_no_circles(statement: str, context: str) -> None:
     engine = Engine(Catalog())
     run_script(engine, f"{TYPES}{context}context C {statement};", 0)

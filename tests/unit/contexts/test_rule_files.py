@@ -26,6 +26,7 @@ def rule(sql: str, more: str = "") -> str:
     return f"rules: {{r: {{sql: '{sql}', {more} actions: [{{log: {{}}}}]}}}}\n"
 
 
+@pytest.mark.long
 def test_the_examples_pass_their_tests() -> None:
     found = compile_rules(load_paths([Path("rules/examples")]))
     assert found.ok

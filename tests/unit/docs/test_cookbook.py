@@ -23,6 +23,7 @@ register_sinks()
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+@pytest.mark.long
 def test_a_recipe_is_tested_and_explained(path: Path) -> None:
     compiled = compile_rules(load_paths([path]))
     assert [*compiled.problems, *stream_problems(compiled), *lint(compiled)] == []
@@ -34,6 +35,7 @@ def test_a_recipe_is_tested_and_explained(path: Path) -> None:
     assert formatted(text, path.name) == text
 
 
+@pytest.mark.long
 def test_all_chapters_are_written() -> None:
     assert {path.parent.name for path in FILES} == set(CHAPTERS)
     assert len(FILES) >= 30

@@ -136,12 +136,14 @@ FILES = [
 ]
 
 
+@pytest.mark.long
 def test_it_reads_the_queries_of_the_manual() -> None:
     found = [(path.name, text) for path in FILES for text in queries(path)]
     assert len(found) > 60
     assert [(name, text) for name, text in found if not reads(text)] == []
 
 
+@pytest.mark.long
 def test_it_reads_the_examples_of_the_scenarios() -> None:
     files = sorted((ROOT / "tests" / "scenarios").rglob("*.scenario"))
     texts = [text for path in files for text in statements(path)]
@@ -149,6 +151,7 @@ def test_it_reads_the_examples_of_the_scenarios() -> None:
     assert [text for text in texts if not reads(text)] == []
 
 
+@pytest.mark.long
 def test_it_reads_the_examples_of_the_reference() -> None:
     calls = [text for item in all_functions() for text, _ in item.examples]
     calls += [example.call for item in ANALYTIC_FUNCTIONS for example in item.examples]

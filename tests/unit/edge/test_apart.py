@@ -61,6 +61,7 @@ def test_memory_and_time_are_bounded() -> None:
         apart(100).answer(slow)
 
 
+@pytest.mark.long
 def test_a_child_that_takes_too_long_is_ended_and_nothing_of_it_is_left(tmp_path: Path) -> None:
     def work() -> bytes:
         (tmp_path / "pid").write_text(str(os.getpid()))

@@ -55,6 +55,7 @@ def signals_unheard() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@pytest.mark.long
 def test_a_broken_library_is_named(rules: Path, tmp_path: Path) -> None:
     (tmp_path / "yaml.py").write_text("raise ImportError('libyaml is broken')\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -220,6 +221,7 @@ def test_days_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert "must be a number of days such as 90d, not '36h'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     actions = json.loads(capsys.readouterr().out)["$defs"]["Action"]["properties"]

@@ -105,6 +105,7 @@ def test_a_rerun_gives_what_was_given_byte_for_byte_over_crashes_and_reloads(wor
     assert {name for name, _, _ in again} == {"a", "b", "c"}
 
 
+@pytest.mark.long
 def test_the_recording_is_never_above_its_bytes(tmp_path: Path) -> None:
     bound = 60_000
     journal = {

@@ -23,6 +23,7 @@ from tests.support.streams import engine_of
         "SELECT avg(temp) AS a FROM m#length(20000)",
     ],
 )
+@pytest.mark.long
 def test_it_is_near_what_was_allocated(sql: str) -> None:
     engine = engine_of("CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')", sql)
     shared = engine.common
@@ -67,6 +68,7 @@ def test_a_look_walks_few_objects_and_every_rule_has_its_turn() -> None:
     assert "long" not in memory.known
 
 
+@pytest.mark.long
 def test_the_state_in_partitions_counts_once_at_the_context() -> None:
     engine = Engine(Catalog())
     rules = "".join(f"@name('r{n}') context C select k, n from E#length(50);" for n in range(3))

@@ -177,6 +177,7 @@ def test_recovery_is_healthy_but_not_ready(server: StatusServer, reporter: Repor
         assert ask(server, path)[:2] == (503, f"{reporter.recovery}\n")
 
 
+@pytest.mark.long
 def test_idle_connections_do_not_keep_others_out(server: StatusServer) -> None:
     """The one that has waited longest without a request makes room; one that sends its
     request slowly is such."""

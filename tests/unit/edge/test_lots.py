@@ -78,6 +78,7 @@ def seen(world: World) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("text", [RULES, CHAINED, PROCESSING], ids=["event_time", "chained", "processing"])
+@pytest.mark.long
 def test_a_replay_numbers_rows_as_the_run_did(tmp_path: Path, text: str, seed: int) -> None:
     dice = random.Random(seed)
     (tmp_path / "rules").mkdir()

@@ -280,6 +280,7 @@ def test_rows_of_a_memory_stream_know_their_topic(world: World) -> None:
     assert [row["keys"]["t"] for row in world.spooled()] == ["t/1", "t/2"]
 
 
+@pytest.mark.long
 def test_rows_of_other_sources_have_no_topic(world: World) -> None:
     stream = "streams: [{name: k, type: simulator, datasource: x, extra: {data: [{a: 1}], loop: false}}]\n"
     sql = "SELECT isnull(meta(topic)) AS t FROM k"

@@ -53,6 +53,7 @@ def sums(world: World) -> list[int]:
     return [json.loads(line)["total"] for line in path.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.long
 def test_a_turn_fires_a_share_of_them_and_messages_wait_for_the_rest(
     tmp_path: Path, worlds: list[World], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_turn_fires_a_share_of_them_and_messages_wait_for_the_rest(
     assert sums(world) == [5] * TICKS + [12], "the event came behind all that was overdue"
 
 
+@pytest.mark.long
 def test_a_crash_between_the_shares_changes_nothing(tmp_path: Path, worlds: list[World]) -> None:
     world = jumped(tmp_path, worlds, FILE)
     world.gateway.turn()

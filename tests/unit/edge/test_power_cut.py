@@ -236,5 +236,6 @@ def cuts(folder: Path, seed: int, steps: int, per_step: int) -> int:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.long
 def test_no_power_cut_loses_what_was_acknowledged(tmp_path: Path, seed: int) -> None:
     assert cuts(tmp_path, seed, STEPS, CUTS_PER_STEP) > 40

@@ -92,6 +92,7 @@ def test_results_as_junit(rules: Path, tmp_path: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
 
 
+@pytest.mark.long
 def test_watch_does_it_again(rules: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     command = [sys.executable, "-m", "edge.cli", "check", str(rules), "--watch"]
@@ -105,6 +106,7 @@ def test_watch_does_it_again(rules: Path, tmp_path: Path) -> None:
             child.terminate()
 
 
+@pytest.mark.long
 def test_init_gives_a_project_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = tmp_path / "plant"
     assert main(["init", str(project)]) == 0

@@ -215,6 +215,7 @@ def penstock(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(run, input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
+@pytest.mark.long
 def test_the_command_over_recorded_data(tmp_path: Path) -> None:
     data = tmp_path / "m.jsonl"
     data.write_text("".join(json.dumps({"at": at_ms, **row}) + "\n" for at_ms, _, row in EVENTS))
@@ -228,6 +229,7 @@ def test_the_command_over_recorded_data(tmp_path: Path) -> None:
     assert penstock("--recorded", f"m={data}", "--execute", "SELECT nosuch(v) FROM m").returncode == 1
 
 
+@pytest.mark.long
 def test_the_command_over_a_live_stream() -> None:
     text = """CREATE STREAM sim () WITH (TYPE="simulator", DATASOURCE="x",
                                          EXTRA='{"data": [{"n": 7}], "interval": 50}');
@@ -237,6 +239,7 @@ def test_the_command_over_a_live_stream() -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.long
 def test_help_and_quit_may_have_a_point() -> None:
     done = penstock(stdin=".help\n.quit\nSELECT nosuch\n")
     assert done.stdout.startswith("CREATE STREAM") and done.returncode == 0
@@ -262,6 +265,7 @@ def test_over_a_gateway_commands_of_the_other_prompt_are_refused_with_those_ther
         list(GatewaySession(never).run(text))
 
 
+@pytest.mark.long
 def test_the_tab_key_completes_words_streams_and_columns(tmp_path: Path) -> None:
     (tmp_path / "m.sql").write_text("CREATE STREAM machines (dev STRING, width FLOAT) WITH ()", "utf-8")
     (tmp_path / "m.jsonl").write_text('{"at_ms": 1, "dev": "a", "width": 2.5}\n', "utf-8")

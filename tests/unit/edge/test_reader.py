@@ -150,6 +150,7 @@ FEW_NEED = (
 """Imported for the first rule that asks for it."""
 
 
+@pytest.mark.long
 def test_gateway_runs_without_the_parser_and_what_few_rules_need() -> None:
     """What `penstock run` imports: neither the parser nor the binder nor the readers of rule files, and no
     operators but those of filters and windows in GROUP BY."""
@@ -230,6 +231,7 @@ for folder in map(Path, sys.argv[1:]):
 """
 
 
+@pytest.mark.long
 def test_loop_imports_nothing_for_rules_that_were_prepared(tmp_path: Path) -> None:
     stream = "streams: [CREATE STREAM m (v BIGINT) WITH (DATASOURCE='m')]"
     for kind, (sql, beside) in KINDS.items():

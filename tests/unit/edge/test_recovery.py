@@ -112,6 +112,7 @@ def run(folder: Path, seed: int, crashes: float, **journal: Any) -> list[tuple[s
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("snapshot_bytes", [10_000, 10_000_000])
+@pytest.mark.long
 def test_a_run_with_crashes_has_the_results_of_one_without(
     tmp_path: Path, seed: int, snapshot_bytes: int
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_run_with_crashes_has_the_results_of_one_without(
     assert run(tmp_path / "crashing", seed, 0.1, snapshot_bytes=snapshot_bytes) == straight
 
 
+@pytest.mark.long
 def test_every_prefix_of_the_journal_with_a_torn_tail_recovers(tmp_path: Path) -> None:
     """A power cut at any byte of the last record: what was synced before it is there, and nothing else."""
     (tmp_path / "rules").mkdir()

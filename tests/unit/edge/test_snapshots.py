@@ -43,6 +43,7 @@ def state_of(engine: Engine) -> dict[str, Any]:
     return {"version": 1, "rules": {"t": engine.snapshot("t")}}
 
 
+@pytest.mark.long
 def test_only_what_changed_is_written(tmp_path: Path) -> None:
     for declaration in (TABLE, WINDOW):
         folder = tmp_path / declaration.split()[1]
@@ -184,6 +185,7 @@ def in_small_blocks(state: object) -> None:
             in_small_blocks(part)
 
 
+@pytest.mark.long
 def test_a_snapshot_takes_over_only_blocks_that_nothing_has_written(tmp_path: Path) -> None:
     engine, dice = Engine(Catalog()), random.Random(4)
     run_script(engine, EVERYTHING, 0)

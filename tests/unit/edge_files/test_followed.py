@@ -188,6 +188,7 @@ def test_the_count_of_an_earlier_version_is_taken_over(gateway: Gateway) -> None
     gateway.expect(1, 2, 3, 3)
 
 
+@pytest.mark.long
 def test_a_look_reads_what_is_new_and_no_more(gateway: Gateway) -> None:
     """The file has 3 MB; the gateway looks at it more than ten times a second."""
     io = Path("/proc/self/io")

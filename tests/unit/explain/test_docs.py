@@ -139,6 +139,7 @@ def test_there_are_tables_of_values() -> None:
     assert len(VALUES) > 20
 
 
+@pytest.mark.long
 def test_reference_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert write_reference(["--check", "--to", str(DOCS)]) == 0, capsys.readouterr().err
 

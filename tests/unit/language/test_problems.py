@@ -199,6 +199,7 @@ DEEP = [
 
 
 @pytest.mark.parametrize("build", DEEP, ids=[build(1) for build in DEEP])
+@pytest.mark.long
 def test_nesting_is_bounded(build: object) -> None:
     assert callable(build)
     assert parse_expression(build(NESTING_MAX // 2 - 1))
@@ -208,6 +209,7 @@ def test_nesting_is_bounded(build: object) -> None:
         assert [problem.code for problem in raised.value.problems] == ["P006"]
 
 
+@pytest.mark.long
 def test_long_chains_are_bounded() -> None:
     assert parse_expression(" or ".join(f"a = {n}" for n in range(DEPTH_MAX - 2)))
     assert parse_expression(f"a in ({', '.join(map(str, range(5_000)))})")

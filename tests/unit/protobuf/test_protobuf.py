@@ -115,6 +115,7 @@ def test_values_that_fit(folder: Path, row: dict[str, Any], field: str, value: A
         ({"samples": 3}, "Reading.samples cannot be 3"),
     ],
 )
+@pytest.mark.long
 def test_values_that_do_not_fit(folder: Path, row: dict[str, Any], words: str) -> None:
     with pytest.raises(DataError, match=words):
         message_of(message_type("plant.Reading"), row)
@@ -198,6 +199,7 @@ def test_compiled_schemas_need_no_compiler(folder: Path, tmp_path: Path) -> None
     assert message_type("plant.Place").DESCRIPTOR.full_name == "acme.plant.Place"
 
 
+@pytest.mark.long
 def test_check_finds_what_is_wrong_about_schemas(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stream = 'CREATE STREAM s () WITH (DATASOURCE="a", FORMAT="protobuf", SCHEMAID="plant.NAME")'
     text = "streams:\n  - '" + stream + "'\n" + rule("r", "SELECT machine FROM s")

@@ -70,6 +70,7 @@ def test_a_subquery_sees_what_the_events_before_it_in_the_batch_wrote(rows: int)
 
 @pytest.mark.parametrize("rows", [5, CACHED + 1])
 @pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.long
 def test_each_event_of_a_batch_finds_what_it_finds_alone(statement: str, rows: int) -> None:
     events = [{"k": key, "n": number} for number, key in enumerate(KEYS)]
     events += [{"n": -1}, *events]

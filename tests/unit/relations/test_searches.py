@@ -67,6 +67,7 @@ def results(statement: str, keys: tuple[Any, ...]) -> list[Any]:
 
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.long
 def test_an_index_never_changes_a_result(statement: str, kind: str, request: pytest.FixtureRequest) -> None:
     indexed = results(statement, KEYS[kind])
     request.getfixturevalue("scanning")

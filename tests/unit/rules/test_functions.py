@@ -231,6 +231,7 @@ def test_processor_time_counts_and_of_a_call_that_waits_a_multiple_of_the_time()
     assert SeenCall(1, looks=LOOKS * WAITING + 1, since_ms=500).is_too_long(500, limit_ms=100)
 
 
+@pytest.mark.long
 def test_quick_calls_are_never_ended() -> None:
     guarded = Guarded("quick", lambda x: x, watch=Watch(call_ms_max=400))
     end = time.perf_counter() + 1

@@ -48,6 +48,7 @@ def failures(tests: str) -> str:
     return render_all(result.failures)
 
 
+@pytest.mark.long
 def test_the_examples_are_right_and_pass() -> None:
     loaded = load_directory(EXAMPLES)
     compiled = compile_rules(loaded)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rules.compile import compile_rules
 from rules.inline import run_tests
 from rules.loader import load_directory
@@ -11,6 +13,7 @@ from rules.loader import load_directory
 RULES = Path(__file__).parents[3] / "rules"
 
 
+@pytest.mark.long
 def test_every_rule_of_the_library_has_a_test_that_passes() -> None:
     compiled = compile_rules(load_directory(RULES / "library"))
     assert compiled.problems == []

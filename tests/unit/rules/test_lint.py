@@ -106,11 +106,13 @@ def test_columns_that_no_sample_has() -> None:
     assert doubts("SELECT dev, temp FROM s", samples) == []
 
 
+@pytest.mark.long
 def test_the_rules_of_this_repository_raise_no_doubt() -> None:
     for folder in ("examples", "library"):
         assert lint(compile_rules(load_directory(Path(__file__).parents[3] / "rules" / folder))) == []
 
 
+@pytest.mark.long
 def test_check_tells_them(tmp_path: Path) -> None:
     (tmp_path / "r.yaml").write_text(
         f"{STREAMS}rules: [{{id: r, sql: SELECT tmp FROM s, actions: [{{nop: {{}}}}]}}]\n"

@@ -114,6 +114,7 @@ def test_ranges_bound_a_crontab() -> None:
     assert found.look_again(ms("2026-01-03T06:10")) == ms("2026-01-03T06:30")
 
 
+@pytest.mark.long
 def test_looking_again_finds_every_change() -> None:
     """Minute by minute over two days, and by the instants that it names: the same spans."""
     found = options(cron="*/40 3-5,23 * * *", duration="25m").schedule(BERLIN)

@@ -79,11 +79,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize("text", GOOD)
+@pytest.mark.long
 def test_right_files_fit(text: str) -> None:
     assert list(validator().iter_errors(data_of(text))) == []
 
 
 @pytest.mark.parametrize("text", WRONG)
+@pytest.mark.long
 def test_wrong_files_do_not_fit(text: str) -> None:
     assert list(validator().iter_errors(data_of(text))) != []
 

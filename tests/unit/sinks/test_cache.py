@@ -199,6 +199,7 @@ def test_a_damaged_file_is_moved_aside(tmp_path: Path) -> None:
     cached.close(50)
 
 
+@pytest.mark.long
 def test_a_disk_that_refuses_holds_the_source_back_until_it_works(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     folder.write_text("no folder")

@@ -252,7 +252,7 @@ def test_close_keeps_to_its_bound_and_leaves_the_rest_unacknowledged() -> None:
 
 
 def test_a_later_deadline_does_not_replace_an_earlier_one() -> None:
-    """As where an action with a file closes: its worker has the whole time, the sink that is away has none."""
+    """As where an action with a file closes: its worker has the whole time, a sink that is away has none."""
     sink = Scripted(*[Retry("away")] * 1_000)
     sink.gate.clear()
     bench = Bench(sink, {"retryInterval": 1, "retryMaxInterval": 1})
