@@ -63,8 +63,9 @@ WORKERS ?= 4
 PYTEST := $(RUN) -m pytest -n $(WORKERS)
 CORE := tests/unit tests/scenarios tests/reference tests/conformance --ignore=tests/unit/tidy --ignore=tests/unit/fast
 
+quick: WORKERS := 3
 quick: $(VENV)/.for-development
-	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not broker and not slow and not long" $(or $(ARGS),$(CORE))
+	HYPOTHESIS_PROFILE=quick $(PYTEST) --dist worksteal -m "not broker and not slow and not long" $(or $(ARGS),$(CORE))
 
 # `make check` runs the tests of tidiness.
 test: $(VENV)/.for-development

@@ -43,7 +43,12 @@ def unit_of(nodeid: str) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give workers units of tests. The groups of pytest-xdist 3.8 have no effect with pytest 9.2."""
+    """Give workers units of tests. The groups of pytest-xdist 3.8 have no effect with pytest 9.2.
+
+    With `--dist worksteal` workers get tests in chunks, which costs less; none of them may share anything.
+    """
+    if config.getvalue("dist") == "worksteal":
+        return None
     from xdist.scheduler import LoadScopeScheduling
 
     scheduler = LoadScopeScheduling(config, log)
