@@ -223,7 +223,7 @@ def unite(files: Iterable[LoadedFile], owners: Owners = MappingProxyType({})) ->
 
 
 def _definitions(file: LoadedFile) -> Iterator[tuple[tuple[str, str], Named]]:
-    """What a file defines, by kind and name."""
+    """The kind and name of each definition of a file, and the definition."""
     yield from ((("rule", rule.id), rule) for rule in file.rules if rule.id)
     yield from ((("stream", item.name), item) for item in file.streams)
     yield from ((("context", item.name), item) for item in file.contexts)

@@ -49,7 +49,7 @@ def unknown_column(
 
 
 def place_of_window(name: str, kind: StatementKind = EPL) -> str | None:
-    """Where the window of this name stands in such a statement; None if there is none."""
+    """A hint that tells the clause of the window of this name in such a statement; None if there is none."""
     word = name.lower()
     if kind.mode == "lots" and (word in GROUP_WINDOWS or word in WINDOWS):
         return "the windows of stream queries stand behind the stream: in m within d every p retain n"

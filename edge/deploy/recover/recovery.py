@@ -140,7 +140,7 @@ class Recovery:
     def _earlier(
         self, wanted: Wanted, texts: dict[str, str], rules: Iterable[str]
     ) -> tuple[Wanted, dict[str, CompiledRule]]:
-        """What is wanted with the tables of rules that go on as these texts defined them, and those rules.
+        """The wanted state with the tables of the rules in these texts that go on, and those rules.
 
         Their streams are made known to the engine, as they were then.
         """

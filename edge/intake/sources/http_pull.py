@@ -169,7 +169,7 @@ def _fault_in(answer: bytes) -> str | None:
 
 
 def _address(stream: Stream, settings: HttpPullSettings) -> str:
-    """Where the stream's messages are requested; a template behind the host. Raises `BadSource`."""
+    """The address of the stream's requests; a template behind the host. Raises `BadSource`."""
     url = http_address(stream.datasource, reveal(settings.url), "httppull")
     try:
         template_of(url)

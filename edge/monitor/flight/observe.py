@@ -77,7 +77,7 @@ class Observations:
 
     @property
     def is_of_a_key(self) -> bool:
-        """True if only groups with one key are looked at; results are those of all keys."""
+        """True if the observations cover the groups with one key only; results are those of all keys."""
         return self.key is not None and any(tally.probe.keys for tally in self.tallies)
 
 
