@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sinks.template.functions.registry import Function
+from sinks.template.functions.registry import Function, must_forms
 from sinks.template.functions.texts import whole_number
 from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError
@@ -162,11 +162,10 @@ _MUST = (
     *("append", "chunk", "compact", "deepCopy", "first", "has", "initial", "last", "merge", "mergeOverwrite"),
     *("prepend", "rest", "reverse", "uniq", "without"),
 )
-"""Functions with a second name that begins with `must`; an error is a dead letter with either."""
 
 FUNCTIONS: dict[str, Function] = {
     **_PLAIN,
-    **{f"must{name[0].upper()}{name[1:]}": _PLAIN[name] for name in _MUST},
+    **must_forms(_PLAIN, _MUST),
     "tuple": _PLAIN["list"],
     "push": _PLAIN["append"],
     "mustPush": _PLAIN["append"],

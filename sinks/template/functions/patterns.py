@@ -1,14 +1,11 @@
-"""Regular expressions, in RE2 syntax as everywhere. A name that begins with `must` means the same: an error
-is a dead letter with either."""
+"""Regular expressions, in RE2 syntax as everywhere."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from itertools import islice
-from typing import Any
 
-from sinks.template.functions.registry import Function
+from sinks.template.functions.registry import Function, must_forms
 from sinks.template.functions.texts import of_texts, whole_number
 from sinks.template.values import print_value
 from sql.functions.notations.regex import compile_regex
@@ -48,17 +45,21 @@ def _replace_literally(pattern: str, text: str, by: str) -> str:
     return compile_regex(pattern).replace(text, by.replace("$", "$$"))
 
 
-_ALL: dict[str, tuple[Callable[..., Any], int]] = {
-    "regexMatch": (of_texts(lambda pattern, text: compile_regex(pattern).first(text) is not None), 2),
-    "regexFind": (of_texts(lambda pattern, text: compile_regex(pattern).first(text) or ""), 2),
-    "regexFindAll": (_find_all, 3),
-    "regexReplaceAll": (of_texts(lambda pattern, text, by: compile_regex(pattern).replace(text, by)), 3),
-    "regexReplaceAllLiteral": (of_texts(_replace_literally), 3),
-    "regexSplit": (_split, 3),
+_PLAIN: dict[str, Function] = {
+    "regexMatch": Function(
+        of_texts(lambda pattern, text: compile_regex(pattern).first(text) is not None), 2, 2
+    ),
+    "regexFind": Function(of_texts(lambda pattern, text: compile_regex(pattern).first(text) or ""), 2, 2),
+    "regexFindAll": Function(_find_all, 3, 3),
+    "regexReplaceAll": Function(
+        of_texts(lambda pattern, text, by: compile_regex(pattern).replace(text, by)), 3, 3
+    ),
+    "regexReplaceAllLiteral": Function(of_texts(_replace_literally), 3, 3),
+    "regexSplit": Function(_split, 3, 3),
 }
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: Function(apply, count, count) for name, (apply, count) in _ALL.items()},
-    **{f"mustR{name[1:]}": Function(apply, count, count) for name, (apply, count) in _ALL.items()},
+    **_PLAIN,
+    **must_forms(_PLAIN, _PLAIN),
     "regexQuoteMeta": Function(of_texts(lambda text: re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", text)), 1, 1),
 }
