@@ -189,7 +189,7 @@ Owners = Mapping[tuple[str, str], str]
 
 def owners_of(files: Iterable[LoadedFile]) -> Owners:
     """The files that define the rules, streams and tables of these files."""
-    return {key: file.path for file in files for key, _ in _definitions(file)}
+    return {(what, name): file.path for file in files for what, name, _ in _definitions(file)}
 
 
 def unite(files: Iterable[LoadedFile], owners: Owners = MappingProxyType({})) -> Loaded:
@@ -201,34 +201,33 @@ def unite(files: Iterable[LoadedFile], owners: Owners = MappingProxyType({})) ->
     files = list(files)
     seen: dict[tuple[str, str], Named] = {}
     for file in files:
-        for key, item in _definitions(file):
-            if owners.get(key) == file.path:
-                seen.setdefault(key, item)
+        for what, name, item in _definitions(file):
+            if owners.get((what, name)) == file.path:
+                seen.setdefault((what, name), item)
     united = []
     for file in files:
         kept = replace(file, problems=list(file.problems))
-        kept.rules = [
-            rule for rule in file.rules if not rule.id or _is_first("rule", rule.id, rule, seen, kept)
-        ]
-        kept.streams = [item for item in file.streams if _is_first("stream", item.name, item, seen, kept)]
-        kept.contexts = [item for item in file.contexts if _is_first("context", item.name, item, seen, kept)]
-        kept.tables = [item for item in file.tables if _is_first("table", item.name, item, seen, kept)]
-        kept.expressions = [
-            item for item in file.expressions if _is_first("expression", item.name, item, seen, kept)
-        ]
+        left_out = {
+            id(item) for what, name, item in _definitions(file) if not _is_first(what, name, item, seen, kept)
+        }
+        kept.rules = [rule for rule in file.rules if id(rule) not in left_out]
+        kept.streams = [item for item in file.streams if id(item) not in left_out]
+        kept.contexts = [item for item in file.contexts if id(item) not in left_out]
+        kept.tables = [item for item in file.tables if id(item) not in left_out]
+        kept.expressions = [item for item in file.expressions if id(item) not in left_out]
         kept.tests = [test for test in file.tests if test.nested_in is None or test.nested_in in kept.rules]
         kept.problems = in_order(kept.problems)
         united.append(kept)
     return Loaded(united)
 
 
-def _definitions(file: LoadedFile) -> Iterator[tuple[tuple[str, str], Named]]:
-    """The kind and name of each definition of a file, and the definition."""
-    yield from ((("rule", rule.id), rule) for rule in file.rules if rule.id)
-    yield from ((("stream", item.name), item) for item in file.streams)
-    yield from ((("context", item.name), item) for item in file.contexts)
-    yield from ((("table", item.name), item) for item in file.tables)
-    yield from ((("expression", item.name), item) for item in file.expressions)
+def _definitions(file: LoadedFile) -> Iterator[tuple[str, str, Named]]:
+    """The definitions of a file, each with its kind and name; a rule without an id is none."""
+    yield from (("rule", rule.id, rule) for rule in file.rules if rule.id)
+    yield from (("stream", item.name, item) for item in file.streams)
+    yield from (("context", item.name, item) for item in file.contexts)
+    yield from (("table", item.name, item) for item in file.tables)
+    yield from (("expression", item.name, item) for item in file.expressions)
 
 
 def _is_first(
