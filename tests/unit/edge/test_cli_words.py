@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import io
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from edge.cli import main
+from tests.support.waiting import PATIENCE_S
 
 STREAMS = "streams:\n  - {name: temperature, datasource: t, columns: {temp: float}}\n"
 RULE = (
@@ -38,12 +40,12 @@ def test_a_word_that_is_near_no_command(capsys: pytest.CaptureFixture[str]) -> N
     assert "there is no command 'zzz'; there are init, run, check, " in capsys.readouterr().err
 
 
-def test_a_terminal_without_a_character_gets_its_code(rules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    assert main(["explain", str(rules / "rule.yaml")]) == 0
-    sys.stdout.flush()
-    assert b"\\u2514\\u2500" in written.getvalue()
+def test_a_terminal_without_a_character_gets_its_code(rules: Path) -> None:
+    command = [sys.executable, "-m", "edge.cli", "explain", str(rules / "rule.yaml")]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    found = subprocess.run(command, check=False, env=environment, capture_output=True, timeout=PATIENCE_S)
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert b"\\u2514\\u2500" in found.stdout
 
 
 def test_a_file_without_rules_has_none_to_choose(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
